@@ -64,15 +64,15 @@ export const agentControl: ControlTexts = {
     'docker-ce | docker.io | moby-engine',
     'docker-compose-plugin | docker-compose-v2 | docker-compose (>= 2.20)',
   ],
-  description: `deploy agent that converges a container host
- deployd asks its tenancy service, once a minute, what should run on this
- host, and makes it so: it downloads and verifies the bundle, refuses what
- is not allowed, reads the secrets from the secretstore, and brings the
- release up with compose. A release that does not become healthy is taken
- back.
+  description: `deploy agent for hosts that run Docker Compose projects
+ Every minute deployd asks its tenancy service which bundle this host should
+ run. It downloads and verifies a new bundle, refuses it if the host does
+ not permit it, reads the secrets from the secretstore, and starts the
+ release with compose. If the release does not become healthy, the previous
+ release is restored.
  .
- The program needs no Node.js on the host. Installing the package starts and
- enables nothing: install.sh enrols a host, or see deployd(1).`,
+ The host needs no Node.js. The package starts and enables nothing by
+ itself: install.sh enrols a host, or see deployd(1).`,
 };
 
 /** The tenancy service's. PostgreSQL is only suggested: the embedded store serves one machine. */
@@ -82,12 +82,12 @@ export const tenancyControl: ControlTexts = {
   depends: ['systemd (>= 247)'],
   recommends: ['ca-certificates'],
   suggests: ['postgresql (>= 15)', 'deployctl'],
-  description: `tenancy service that tells container hosts what to run
- The service behind the agents of deployd: it keeps envs, backends and
- bundles, signs grants and leases for the secretstore, receives the reports
- of hosts, and has an API for operators.
+  description: `tenancy service for fleets of deployd hosts
+ Stores environments, hosts and bundles, announces the desired bundle to the
+ agents, and receives their reports. It signs grants and leases for the
+ secretstore, and has an API and a web console for operators.
  .
- Installing the package starts and enables nothing: the service needs a
+ The package starts and enables nothing by itself: the service needs a
  configuration and "deployd-tenancy init" first, see deployd-tenancy(1).`,
 };
 
@@ -97,10 +97,10 @@ export const ctlControl: ControlTexts = {
   source: 'deployd',
   depends: [],
   recommends: ['ca-certificates'],
-  description: `command line of the tenancy service of deployd
- What operators and pipelines use of a tenancy service: it pushes bundles,
- says what runs where, sets secrets, installs and retires hosts, and shows
- reports and the audit log.`,
+  description: `command line client for the tenancy service of deployd
+ Operators and pipelines use it to push and promote bundles, to roll them
+ out, to set secrets, to add and retire hosts, and to read reports and the
+ audit log.`,
 };
 
 /** Relations to the shared libraries that a program is linked to, as dpkg-shlibdeps finds them. */

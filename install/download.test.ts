@@ -122,7 +122,7 @@ describeIf(needsRoot, 'a package', () => {
     'whose checksum file is %j is not installed',
     async (content) => {
       offer.packages.files.set(digests, Buffer.from(content));
-      expect(await failed()).toBe(`${file}.sha256 is no checksum file; nothing was installed`);
+      expect(await failed()).toBe(`${file}.sha256 is not a checksum file; nothing was installed`);
     },
   );
 

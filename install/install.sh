@@ -429,7 +429,7 @@ judge_grant() {
     has_grant ||
       fault 'the bootstrap grant is missing: --bootstrap-file FILE, or standard input where that is not the script'
   elif ! is_jwt "$grant"; then
-    fault 'the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit'
+    fault 'the bootstrap grant is not a JWT; it is bootstrap_jwt of the install kit'
   fi
 }
 
@@ -603,7 +603,7 @@ breakdown() {
 verify() {
   read -r digest name <"$1.sha256" || :
   case $digest in *[!0-9a-f]*) digest='' ;; esac
-  [ "${#digest}" = 64 ] || die "${1##*/}.sha256 is no checksum file; nothing was installed"
+  [ "${#digest}" = 64 ] || die "${1##*/}.sha256 is not a checksum file; nothing was installed"
   name=${name#\*}
   [ -z "$name" ] || [ "${name##*/}" = "${1##*/}" ] || die "${1##*/}.sha256 is of another file; nothing was installed"
   found=$(sha256sum <"$1")

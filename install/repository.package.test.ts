@@ -141,7 +141,7 @@ describe('the installer takes nothing of a repository', () => {
       '--repository-key is missing: the public key that the repository is signed by',
     ],
     [
-      'with a file that is no key',
+      'with a file that is not a key',
       { 'repository-key': '/grant' },
       '--repository-key: names no readable file with an OpenPGP public key in ASCII',
     ],

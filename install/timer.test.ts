@@ -53,7 +53,7 @@ describeIf(needsRoot, 'the first tick', () => {
     );
   });
 
-  it('that met no network is no failure, and called no connection', async () => {
+  it('that met no network is not a failure, and called no connection', async () => {
     const ended = await tick(75, 'check-in begins\nofflineX: ECONNREFUSED');
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(ended.stdout).toContain(

@@ -72,7 +72,7 @@ describeIf(needsRoot, 'a value that is wrong', () => {
     [{ 'base-url': 'file:///etc' }, '--base-url: must be an https:// URL without credentials'],
     [{ 'secretstore-ca': '/nowhere' }, '--secretstore-ca: names no readable PEM file with a certificate'],
     [{ 'tenancy-ca': '/grant' }, '--tenancy-ca: names no readable PEM file with a certificate'],
-    [{ 'bootstrap-file': '/ca.pem' }, 'the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit'],
+    [{ 'bootstrap-file': '/ca.pem' }, 'the bootstrap grant is not a JWT; it is bootstrap_jwt of the install kit'],
   ])('%j is told', async (changes, told) => {
     expect(await refused(optionsOf(changes))).toEqual([header, `  ${told}`]);
   });
@@ -85,7 +85,7 @@ describeIf(needsRoot, 'a value that is wrong', () => {
 
   it('is told for a grant on standard input', async () => {
     const told = await refused(optionsOf({ 'bootstrap-file': null }), { stdin: `${grant}\n${grant}\n` });
-    expect(told).toEqual([header, '  the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit']);
+    expect(told).toEqual([header, '  the bootstrap grant is not a JWT; it is bootstrap_jwt of the install kit']);
   });
 
   it('is told for an option that is none', async () => {
@@ -93,7 +93,7 @@ describeIf(needsRoot, 'a value that is wrong', () => {
   });
 });
 
-describeIf(needsRoot, 'what is no option', () => {
+describeIf(needsRoot, 'what is not an option', () => {
   const secret = 'hunter2.hunter2.hunter2';
   it.each([
     [[`--tokne=${secret}`], 'unknown option --tokne; --help lists them'],

@@ -56,7 +56,7 @@ export const rollout = setup({
       on: { START_WAVE: { target: 'updating', actions: 'countWave' }, HALT: halt(), ABORT: 'aborted' },
     },
     updating: {
-      description: 'The hosts of the wave are told to run the bundle.',
+      description: 'The hosts of the wave get the bundle.',
       on: {
         COMPLETE_WAVE: 'soaking',
         SKIP_WAVE: [{ guard: 'isLastWave', target: 'done' }, { target: 'pending' }],
@@ -65,7 +65,7 @@ export const rollout = setup({
       },
     },
     soaking: {
-      description: 'The wave has succeeded; failures of its hosts still count for the length of the soak.',
+      description: 'The wave has succeeded; failures of its hosts still count during the soak.',
       on: {
         END_SOAK: [
           { guard: 'isGated', target: 'gated' },
@@ -77,7 +77,7 @@ export const rollout = setup({
       },
     },
     gated: {
-      description: 'Waits until an operator or the answer of a webhook lets it pass.',
+      description: 'Waits until an operator or a webhook lets the rollout continue.',
       on: {
         PASS_GATE: [{ guard: 'isLastWave', target: 'done' }, { target: 'pending' }],
         HALT: halt(),
@@ -85,7 +85,7 @@ export const rollout = setup({
       },
     },
     halted: {
-      description: 'No further host is told to run the bundle; hosts that run it keep it.',
+      description: 'No further host gets the bundle; hosts that run it keep it.',
       on: {
         RESUME: [
           { guard: 'hasStarted', target: 'updating', actions: 'clearReason' },
@@ -94,8 +94,8 @@ export const rollout = setup({
         ABORT: { target: 'aborted', actions: 'clearReason' },
       },
     },
-    done: { type: 'final', description: 'The bundle is the desired one of the env, for every host.' },
-    aborted: { type: 'final', description: 'The content from before is the desired one again, for every host.' },
+    done: { type: 'final', description: 'The bundle is the desired bundle of the environment, for every host.' },
+    aborted: { type: 'final', description: 'The previous content is desired again, for every host.' },
   },
 });
 

@@ -91,7 +91,7 @@ describe('the codes and conditions', () => {
   });
 
   it.each(codeRows.filter(({ kind }) => kind === 'network'))(
-    '$at without a network is no failure on a laptop',
+    '$at without a network is not a failure on a laptop',
     (row) => {
       const { output } = playTick(facts.laptopStart, answersFailingAt(row));
       expect(output).toMatchObject({ ending: 'offlineLaptop', lines: [row.line] });

@@ -11,7 +11,7 @@ export interface RunOptions {
   intent: 'tick' | 'bootstrap';
   /** `--prune`: keep only the applied release at the end. */
   prune: boolean;
-  /** Being offline is no failure (spec §6 `laptop_mode`). */
+  /** Being offline is not a failure (spec §6 `laptop_mode`). */
   laptopMode: boolean;
 }
 
@@ -126,7 +126,7 @@ export interface Manifest {
   /** The profiles of compose that are active; a service whose profiles are all inactive does not run. */
   profiles: string[];
   disk_need_bytes: number | null;
-  /** Values that are no secrets, by the name of the variable. */
+  /** Values that are not secrets, by the name of the variable. */
   variables: Record<string, string>;
   secrets: ManifestSecret[];
   registries: { host: string; username_var: string; password_var: string }[];

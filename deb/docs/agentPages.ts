@@ -6,25 +6,26 @@ import type { ConfigPage, ProgramPage } from './manPages.ts';
 /** deployd(1); exit codes come from the table of endings. */
 export const agentPage: ProgramPage = {
   program,
-  summary: 'converges a container host to the bundle that its tenancy service announces',
-  description: `\`deployd\` runs on a container host. Each tick asks the tenancy service what should run here and makes it so: it
-downloads and verifies the bundle, refuses what is not allowed, reads the secrets, and brings the release up with compose.
-The unit \`deployd.timer\` starts a tick 60 to 70 seconds after the end of the last one; the package itself enables nothing.`,
+  summary: 'runs the bundle that the tenancy service announces to this host',
+  description: `\`deployd\` runs on a container host. Each run (tick) asks the tenancy service which bundle this host should run. It
+downloads and verifies a new bundle, refuses it if the host does not permit it, reads the secrets, and starts the release
+with compose. The unit \`deployd.timer\` starts a tick 60 to 70 seconds after the end of the previous one. The package itself
+enables nothing.`,
   exits: exitsOf(Object.entries({ ...endings, ...commandEndings })),
   files: [
     ['/etc/deployd/config.yaml', 'The configuration, see `deployd.yaml`(5).'],
-    ['/etc/deployd/bootstrap.jwt', 'The bootstrap grant; it is there only until the first login.'],
-    ['/var/lib/deployd/store.token', 'The secretstore token, the only credential that is kept.'],
-    ['/var/lib/deployd/state.json', 'What is applied, and how the last tick ended.'],
-    ['/var/lib/deployd/hold.json', 'The hold of an operator, while there is one.'],
-    ['/var/lib/deployd/history.jsonl', 'What happened on this host (deployd history).'],
-    ['/var/lib/deployd/<env>/current', 'The release in force.'],
+    ['/etc/deployd/bootstrap.jwt', 'The bootstrap grant; removed after the first login.'],
+    ['/var/lib/deployd/store.token', 'The secretstore token, the only stored credential.'],
+    ['/var/lib/deployd/state.json', 'The applied bundle, and the outcome of the last tick.'],
+    ['/var/lib/deployd/hold.json', 'The current hold, if there is one.'],
+    ['/var/lib/deployd/history.jsonl', 'Releases, failures and holds of this host (`deployd history`).'],
+    ['/var/lib/deployd/<env>/current', 'The current release.'],
   ],
   examples: [
-    ['deployd status', 'Is this host in sync?'],
-    ['sudo deployd run --once', 'One tick now.'],
-    ['sudo deployd bootstrap', 'After a new grant was put in place.'],
-    ['journalctl -u deployd', 'What the ticks did.'],
+    ['deployd status', 'Check whether this host is in sync.'],
+    ['sudo deployd run --once', 'Run one tick now.'],
+    ['sudo deployd bootstrap', 'Use a new bootstrap grant.'],
+    ['journalctl -u deployd', 'Show the log of the agent.'],
   ],
   seeAlso: '`deployd.yaml`(5), `systemctl`(1), `journalctl`(1)',
 };
@@ -33,10 +34,9 @@ The unit \`deployd.timer\` starts a tick 60 to 70 seconds after the end of the l
 export const agentConfigPage: ConfigPage = {
   name: 'deployd.yaml',
   summary: 'config.yaml, the configuration of the deploy agent deployd',
-  description: `One YAML 1.2 document: \`true\` and \`false\` are the only booleans, no key is given twice, aliases are not allowed. A key
-with a dot stands in a section: \`disk.headroom_bytes\` is written as headroom_bytes under disk. Everything that is wrong is
-told at once, one line each, and the agent exits 78. The file holds no secret, and no environment variable changes what
-the agent does.`,
+  description: `One YAML 1.2 document: \`true\` and \`false\` are the only booleans, no key may occur twice, aliases are not allowed. A dot
+in a key means a section: \`disk.headroom_bytes\` is written as headroom_bytes under disk. The agent prints all errors at once,
+one line each, and exits 78. The file contains no secrets, and no environment variable changes the behaviour of the agent.`,
   table: configTable,
   example: `env: eu-1
 site: berlin

@@ -1,4 +1,4 @@
-/** Why lintian's findings about a program with the runtime in it are no faults; `noun` is what the program is called. */
+/** Why lintian's findings about a program with the runtime in it are not faults; `noun` is what the program is called. */
 export function runtimeOverrides(name: string, noun: string): string {
   return `# The program is Node.js, whole, with ${noun} in it: the host needs no runtime. What Node's own build brings:
 # its parts are the ones it was tested with, and it is replaced with every release of ${noun}

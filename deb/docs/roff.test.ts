@@ -2,7 +2,7 @@ import { entryOf, toRoff, titleOf } from './roff.ts';
 
 it.each([
   ['a `--once` b', 'a \\fB\\-\\-once\\fR b'],
-  ['.SH is no heading', '\\&.SH is no heading'],
+  ['.SH is not a heading', '\\&.SH is not a heading'],
   ["two\n'lines", "two\n\\&'lines"],
   ['C:\\path', 'C:\\epath'],
   ['the system’s 4 … 30', "the system's 4 ... 30"],

@@ -5,31 +5,34 @@ import type { ConfigPage, ProgramPage } from './manPages.ts';
 /** deployd-tenancy(1). */
 export const tenancyPage: ProgramPage = {
   program,
-  summary: 'tells container hosts what to run',
-  description: `\`deployd-tenancy\` is the service behind the agents of deployd: it keeps envs, backends and bundles, signs grants and
-leases for the secretstore, receives the reports of hosts, and has an API for operators, whose client is \`deployctl\`(1). Its
-first start takes four steps: write the configuration, \`init\`, \`systemctl enable --now deployd-tenancy\`, and
-\`secretstore apply\`. Started as root, a command that uses the store becomes the user of the service.`,
+  summary: 'tenancy service for fleets of deployd hosts',
+  description: `\`deployd-tenancy\` stores environments, hosts and bundles, announces the desired bundle to the agents, and receives
+their reports. It signs grants and leases for the secretstore, and has an API for operators, whose client is \`deployctl\`(1).
+The first start takes four steps: write the configuration, \`init\`, \`systemctl enable --now deployd-tenancy\`, and
+\`secretstore apply\`. A command that uses the store, started as root, switches to the user of the service.`,
   exits: [
     [0, 'Done; for `secretstore plan`, nothing differs; for `doctor`, all checks passed.'],
-    [1, 'Failed, with one line that says why; `secretstore plan`: something differs; `doctor`: something is wrong.'],
-    [2, '`secretstore`: it cannot be used, or an operator has to decide.'],
-    [78, 'The configuration is wrong, or the user.'],
+    [
+      1,
+      'Failed, with one line that gives the reason; `secretstore plan`: something differs; `doctor`: a check failed.',
+    ],
+    [2, '`secretstore`: the secretstore cannot be used, or an operator has to decide.'],
+    [78, 'The configuration or the user is wrong.'],
   ],
   environment: [
     ['BAO_TOKEN, VAULT_TOKEN', 'An administrator’s token, for `secretstore` and `doctor` without --token-file.'],
   ],
   files: [
     ['/etc/deployd-tenancy/config.yaml', 'The configuration, see `deployd-tenancy.yaml`(5).'],
-    ['/usr/share/doc/deployd-tenancy/examples/config.yaml', 'One to begin with.'],
+    ['/usr/share/doc/deployd-tenancy/examples/config.yaml', 'An example configuration.'],
     ['/var/lib/deployd-tenancy/store.sqlite', 'The embedded store.'],
     ['/var/lib/deployd-tenancy/store.key', 'Encrypts the signing keys in the store; keep a copy apart from backups.'],
-    ['/var/lib/deployd-tenancy/bundles', 'Bundles that are not in a bucket.'],
+    ['/var/lib/deployd-tenancy/bundles', 'Stored bundles, if no bucket is configured.'],
   ],
   examples: [
     ['sudo deployd-tenancy init', 'Before the first start; prints the administrator’s token.'],
-    ['sudo deployd-tenancy secretstore plan --token-file FILE', 'What differs at OpenBao or Vault?'],
-    ['sudo deployd-tenancy doctor', 'What is missing or wrong?'],
+    ['sudo deployd-tenancy secretstore plan --token-file FILE', 'Show what OpenBao or Vault lacks.'],
+    ['sudo deployd-tenancy doctor', 'Check the service for problems.'],
     ['journalctl -u deployd-tenancy -o cat', 'The log, in lines of JSON.'],
   ],
   seeAlso: '`deployd-tenancy.yaml`(5), `deployctl`(1), `systemctl`(1), `journalctl`(1)',
@@ -40,8 +43,8 @@ export const tenancyConfigPage: ConfigPage = {
   name: 'deployd-tenancy.yaml',
   summary: 'config.yaml, the configuration of the tenancy service of deployd',
   description: `One YAML 1.2 document: \`true\` and \`false\` are the only booleans, no key is given twice, aliases are not allowed. A key
-with a dot stands in a section: \`tls.key_file\` is written as key_file under tls. Everything that is wrong is told at once, one
-line each, and the program exits 78. The file holds no secret: it names files that do, which are read when the service starts.`,
+with a dot is written in a section: \`tls.key_file\` is key_file under tls. The program prints all errors at once, one line
+each, and exits 78. The file contains no secrets; it names files that contain them. The service reads these files when it starts.`,
   table: configTable,
   example: `public_url: https://tenancy.example
 listen: '[::]:443'

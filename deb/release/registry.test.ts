@@ -192,7 +192,7 @@ describe('a missing argument', () => {
     await writeFile(join(workspace.dir, debName), 'y');
     expect(await publish()).toMatchObject({
       code: 1,
-      stderr: `${debName}.sha256 is not the checksum of ${debName}: build the package anew`,
+      stderr: `${debName}.sha256 is not the checksum of ${debName}: build the package again`,
     });
     expect(registry.requests).toEqual([]);
     const nowhere = await workspace.run('registry.ts', ['--api', registry.api, '--project', '42', '--dir', '/nowhere']);

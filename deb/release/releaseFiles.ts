@@ -29,7 +29,7 @@ export async function readReleaseFiles(dir: string, version: string): Promise<Re
 async function readDigested(dir: string, name: string): Promise<ReleaseFile[]> {
   const [file, digest] = [await readBuilt(dir, name), await readBuilt(dir, `${name}.sha256`)];
   if (digest.bytes.toString() !== `${digestOf(file.bytes)}  ${name}\n`)
-    throw new UserError(`${name}.sha256 is not the checksum of ${name}: build the package anew`);
+    throw new UserError(`${name}.sha256 is not the checksum of ${name}: build the package again`);
   return [file, digest];
 }
 

@@ -200,7 +200,7 @@ describe('the command', () => {
     ['no key', 'no key: set REPOSITORY_KEY to the file of an OpenPGP secret key', async () => ({ REPOSITORY_KEY: '' })],
     [
       'no such file',
-      '/nowhere is no OpenPGP key: write it with gpg --export-secret-keys --armor',
+      '/nowhere is not an OpenPGP key: write it with gpg --export-secret-keys --armor',
       async () => ({ REPOSITORY_KEY: '/nowhere' }),
     ],
     [
@@ -232,11 +232,11 @@ describe('the command', () => {
     await mkdir(join(work, 'precious'));
     expect(await publish(join(work, 'precious'))).toMatchObject({
       code: 1,
-      stderr: `${join(work, 'precious')} is no repository that this command made: name another place, or move it away\n`,
+      stderr: `${join(work, 'precious')} is not a repository that this command made: name another place, or move it away\n`,
     });
   });
 
-  it('refuses what is no package, and what is not the version that was built', async () => {
+  it('refuses what is not a package, and what is not the version that was built', async () => {
     const dir = join(work, 'broken');
     await cp(build, dir, { recursive: true });
     const file = join(dir, debNameOf('deployd', version, 'amd64'));
@@ -250,7 +250,7 @@ describe('the command', () => {
       keyFile: repository.secretKey,
       date: new Date(),
     });
-    await expect(publishing).rejects.toThrow(`${file} is no package: build it anew (npm run package)`);
+    await expect(publishing).rejects.toThrow(`${file} is not a package: build it again (npm run package)`);
     expect(await (await listed()).versions('deployd')).toEqual([before]);
   });
 

@@ -34,7 +34,7 @@ async function targetOf(link: string): Promise<string | null> {
   const found = await lstat(link).catch(() => null);
   if (found === null) return null;
   if (!found.isSymbolicLink())
-    throw new UserError(`${link} is no repository that this command made: name another place, or move it away`);
+    throw new UserError(`${link} is not a repository that this command made: name another place, or move it away`);
   return join(dirname(link), await readlink(link));
 }
 
@@ -75,6 +75,6 @@ async function known(file: string, place: Promise<string>): Promise<string> {
   try {
     return await place;
   } catch {
-    throw new UserError(`${file} is no package: build it anew (npm run package)`);
+    throw new UserError(`${file} is not a package: build it again (npm run package)`);
   }
 }

@@ -56,7 +56,7 @@ async function importKey(file: string, gpg: (...args: string[]) => Promise<strin
   try {
     await gpg('--import', file);
   } catch {
-    throw new UserError(`${file} is no OpenPGP key: write it with gpg --export-secret-keys --armor`);
+    throw new UserError(`${file} is not an OpenPGP key: write it with gpg --export-secret-keys --armor`);
   }
   const keys = [...(await gpg('--list-secret-keys', '--with-colons')).matchAll(/^sec:.*\n(?:fpr|grp):+(\w+):$/gm)];
   const [[, fingerprint] = [], ...others] = keys;

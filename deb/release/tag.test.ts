@@ -22,7 +22,7 @@ it.each(['', '0.2.0', 'v0.2', 'v0.2.01', 'v0.2.0-1', ' v0.2.0', 'V0.2.0', 'v0x2.
 it('the command exits with 0 for the tag of this version', async () => {
   expect(await workspace.run('tag.ts', [`v${version}`])).toEqual({
     code: 0,
-    stdout: `tag v${version} is that of the agent\n`,
+    stdout: `tag v${version} is the version of the agent\n`,
     stderr: '',
   });
 });

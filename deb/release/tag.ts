@@ -11,5 +11,5 @@ if (import.meta.main)
   await runScript(async () => {
     const error = validateTag(process.argv[2] ?? '', version);
     if (error !== null) throw new UserError(error);
-    console.log(`tag v${version} is that of the agent`);
+    console.log(`tag v${version} is the version of the agent`);
   });

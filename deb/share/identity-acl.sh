@@ -26,7 +26,7 @@ grant() {
   path=$1
   shift
   entries=$(IFS=,; echo "$*")
-  # One that the tunneller has just moved away is no fault.
+  # One that the tunneller has just moved away is not a fault.
   change --modify 2>/dev/null || [ ! -e "$path" ] || change --modify
 }
 

@@ -29,7 +29,7 @@ withConfig(program.command('run'))
   .option('--once', 'run once, then exit')
   .option('--prune', 'with --once: then remove all other releases, and unused images after an apply')
   .action(async (options: { once?: boolean; prune?: boolean }, command: Command) => {
-    if (options.prune && !options.once) command.error('error: --prune goes with --once');
+    if (options.prune && !options.once) command.error('error: --prune requires --once');
     const requested = { intent: 'tick', prune: options.prune ?? false } as const;
     await runAsOwner(chosenConfig(command), (settings) =>
       options.once ? runOnce(settings, vault, requested) : runLoop(settings, vault, requested),
@@ -74,7 +74,7 @@ withConfig(program.command('hold'))
   .option('--until <time>', 'end of the hold: 90m, 12h, 3d, 18:30 or 2026-11-27T08:00; at most 7 days (default: 24h)')
   .addOption(new Option('--show', 'show the current hold; exit 0 if there is one').conflicts('until'))
   .action(async (reason: string[], options: { until?: string; show?: boolean }, command: Command) => {
-    if (options.show && reason.length > 0) command.error('error: --show goes without a reason');
+    if (options.show && reason.length > 0) command.error('error: --show cannot be combined with a reason');
     const { hold, showHold } = await import('./checkIn/hold.ts');
     const { outputFor } = await import('./commandSettings.ts');
     const requested = { until: options.until, reason: reason.join(' '), by: loginName() };
@@ -228,7 +228,7 @@ function count(text: string): number {
   return Number(text);
 }
 
-/** Writes text to stdout; a closed stdout is no error. */
+/** Writes text to stdout; a closed stdout is not an error. */
 function writeOut(text: string): void {
   ignoreStreamErrors(process.stdout).write(text);
 }
@@ -236,8 +236,8 @@ function writeOut(text: string): void {
 /** The configuration that the options name, null without them. */
 function chosenConfig(command: Command): string | null {
   const { config, env, user } = command.optsWithGlobals<{ config?: string; env?: string; user?: boolean }>();
-  if (config !== undefined && env !== undefined) command.error('error: --env goes without --config');
-  if (user && (config ?? env) !== undefined) command.error('error: --user goes without --config and --env');
+  if (config !== undefined && env !== undefined) command.error('error: --env cannot be combined with --config');
+  if (user && (config ?? env) !== undefined) command.error('error: --user cannot be combined with --config or --env');
   if (user)
     return userConfigIn(homeDirectory() ?? command.error('error: --user needs an account with a home directory'));
   return env === undefined ? (config ?? null) : configOf(env);

@@ -169,5 +169,5 @@ function translateError({ stop, tick, vault }: AgentDependencies, error: unknown
   const { code, tail, lines } = fault;
   const [line = '', ...moreLines] = lines;
   const details = { code, ...(tail && { tail }), moreLines };
-  return new Fault('interrupted', `the container engine went away; the next tick goes on: ${line}`, details);
+  return new Fault('interrupted', `the container engine stopped; the next tick continues: ${line}`, details);
 }

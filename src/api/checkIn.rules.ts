@@ -96,7 +96,7 @@ export function parseCheckInResponse(json: unknown): CheckInResponse {
 function readAction(fields: JsonFields): CheckInResponse['action'] {
   const action = fields.string('action');
   if (action === 'apply' || action === 'none' || action === 'down') return action;
-  throw fields.invalidField('action', 'is none of apply, none, down');
+  throw fields.invalidField('action', 'must be apply, none or down');
 }
 
 function readDesiredSha(fields: JsonFields, action: CheckInResponse['action']): Sha | null {

@@ -57,7 +57,7 @@ it.each<[string, unknown]>([
   const parsed = parseLeaseResponse(json);
   expect(parsed).toMatchObject({ fault: { ending: 'refused', code: 'LEASE_SHAPE' } });
   const { message } = (parsed as { fault: Error }).fault;
-  expect(message).toMatch(/^refused: LEASE_SHAPE: the lease has the AppRole shape \(.+\); JWT is wanted$/);
+  expect(message).toMatch(/^refused: LEASE_SHAPE: the lease has the AppRole shape \(.+\); JWT is required$/);
   expect(message).not.toContain('canary');
 });
 

@@ -20,7 +20,7 @@ export function parseLeaseResponse(json: unknown): { lease: Lease } | { fault: F
   if (marker !== null) {
     return {
       fault: refusedFault([
-        { code: 'LEASE_SHAPE', detail: `the lease has the AppRole shape (${marker}); JWT is wanted` },
+        { code: 'LEASE_SHAPE', detail: `the lease has the AppRole shape (${marker}); JWT is required` },
       ]),
     };
   }

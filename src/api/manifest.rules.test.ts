@@ -125,11 +125,17 @@ describe('a manifest', () => {
     ],
     ...['https://x', 5].map((host): [unknown, string] => [
       { ...base, registries: [{ ...login, host }] },
-      'registries[0].host: must be the host',
+      'registries[0].host: must be the host of the registry',
     ]),
     [{ ...base, registries: [login, { ...login, host: 'REGISTRY.example:5000' }] }, 'registries[1].host: stands twice'],
-    [{ ...base, registries: [{ ...login, host: 'r.example/' }] }, 'registries[0].host: must be the host'],
-    [{ ...base, registries: [{ ...login, host: 'https://r.example' }] }, 'registries[0].host: must be the host'],
+    [
+      { ...base, registries: [{ ...login, host: 'r.example/' }] },
+      'registries[0].host: must be the host of the registry',
+    ],
+    [
+      { ...base, registries: [{ ...login, host: 'https://r.example' }] },
+      'registries[0].host: must be the host of the registry',
+    ],
     ['{"__proto__": {}, "constructor": 1}', '__proto__: is not a known key'],
     [JSON.stringify(base).replace('{', '{"sequence": 43, '), 'sequence: stands twice'],
     [JSON.stringify(base).replace('{', '{"s\\u0065quence": 43, '), 'sequence: stands twice'],
@@ -204,7 +210,7 @@ describe('a manifest', () => {
 
   it.each<[string, object | string, string]>([
     ['what is too large', ' '.repeat(262_145), 'put the values into files of the bundle'],
-    ['what is no JSON', ' '.repeat(262_144), 'write it without comments and trailing commas'],
+    ['what is not JSON', ' '.repeat(262_144), 'write it without comments and trailing commas'],
     [
       'a key that is missing',
       { sequence: undefined },
@@ -215,7 +221,7 @@ describe('a manifest', () => {
     ['a profile that stands twice', { profiles: ['p', 'p'] }, 'leave one of them out'],
     ['a reserved variable', { variables: { PATH: 'x' } }, 'give it another name'],
     ['a value that none can have', { variables: { B: 'a\0' } }, 'give it another value'],
-    ['a login that is no secret', { registries: [{ ...login, username_var: 'NOBODY' }] }, 'add it to secrets'],
+    ['a login that is not a secret', { registries: [{ ...login, username_var: 'NOBODY' }] }, 'add it to secrets'],
     ['a value of the wrong kind, whose text says it', { sequence: 'one' }, ''],
   ])('tells a cure for %s', (_title, changes, cure) => {
     const text = typeof changes === 'string' ? changes : JSON.stringify({ ...base, ...changes });

@@ -61,7 +61,7 @@ export const manifestSchema = {
     variables: {
       type: 'object',
       maxProperties: 1000,
-      description: 'an object of at most 1000 variables, each with its value, which is no secret',
+      description: 'an object of at most 1000 variables, each with its value, which is not a secret',
       propertyNames: variableName,
       additionalProperties: { type: 'string', description: 'text' },
     },
@@ -101,7 +101,7 @@ export const manifestSchema = {
             maxLength: 500,
             pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$',
             description:
-              'the host of a registry, with its port where it has one, and a path if the login is for what is below it',
+              'the host of the registry, with its port if it has one, and with a path to limit the login to repositories below it',
           },
           username_var: variableName,
           password_var: variableName,

@@ -32,7 +32,7 @@ export function signaturesTooLarge(): Fault {
   return notSignatures(`the answer of the tenancy service is larger than ${count} signatures of ${bytes} bytes`);
 }
 
-/** The signatures of an answer, not verified yet. Throws SIGNATURE_REFUSED for what is no list, or too much of one. */
+/** The signatures of an answer, not verified yet. Throws SIGNATURE_REFUSED for what is not a list, or too much of one. */
 export function parseSignatureList(json: unknown): unknown[] {
   if (!Array.isArray(json)) throw notSignatures('the answer of the tenancy service is not a list of signatures');
   if (json.length > count) throw notSignatures(`the answer of the tenancy service has more than ${count} signatures`);

@@ -23,7 +23,7 @@ function start(): void {
     say(done);
     void navigation.load();
   });
-  place('zone').textContent = `Times are those of ${zoneName(browserZone(), Date.now())}.`;
+  place('zone').textContent = `Times are in the zone ${zoneName(browserZone(), Date.now())}.`;
   document.addEventListener('click', (event) => follow(event, navigation));
   addEventListener('popstate', ({ state }) => void navigation.back(state));
   setInterval(() => navigation.draw(), REDRAW_MS);

@@ -100,7 +100,7 @@ it.each([
       ...['the clock is 61 s behind the services', 'sudo timedatectl set-ntp true'],
     ],
   ],
-  [[], ['clock: unknown', 'no service told its time']],
+  [[], ['clock: unknown', 'no service reported its time']],
 ])('the clock with the skews %j', (skews, lines) => {
   expect(checkLines(checkClock(skews))).toEqual(lines);
 });
@@ -137,7 +137,7 @@ it.each<[string, Check, string[]]>([
     checkDiskSpace({ known: [images(null)] }),
     [
       ...['disk: failed', 'an unknown amount free on /var/lib/docker, /srv'],
-      ...['cannot tell how much is free on /var/lib/docker, /srv', 'df -h /var/lib/docker /srv'],
+      ...['the free space is unknown on /var/lib/docker, /srv', 'df -h /var/lib/docker /srv'],
     ],
   ],
 ])('the free space %s', (_name, check, lines) => {

@@ -48,7 +48,7 @@ export function formatMode(mode: number): string {
 /** Compares the clock of this host with those of services; `skewsS` are the seconds that it is ahead of each. */
 export function checkClock(skewsS: readonly number[]): Check {
   const [worstS] = skewsS.toSorted((a, b) => Math.abs(b) - Math.abs(a));
-  if (worstS === undefined) return unknownCheck('clock', 'no service told its time');
+  if (worstS === undefined) return unknownCheck('clock', 'no service reported its time');
   const detail = `${formatSkew(worstS)} the services`;
   const isWrong = Math.abs(worstS) > maxSkewS;
   return checkResult(
@@ -75,7 +75,7 @@ export function checkDiskSpace(filesystems: Fact<readonly DiskSpaceFacts[]>): Ch
   const findings = filesystems.known.flatMap(({ paths, freeBytes, neededBytes, purpose }) => {
     const where = paths.join(', ');
     if (freeBytes === null)
-      return [{ problem: `cannot tell how much is free on ${where}`, fix: `df -h ${paths.join(' ')}` }];
+      return [{ problem: `the free space is unknown on ${where}`, fix: `df -h ${paths.join(' ')}` }];
     if (freeBytes >= neededBytes) return [];
     const problem = `${formatFreeSpace(freeBytes)} free on ${where}, ${formatSize(neededBytes, Math.ceil)} must be`;
     return [{ problem, fix: purpose === 'images' ? 'sudo docker system prune' : `sudo du -xsh ${where}/*` }];

@@ -134,10 +134,10 @@ const errorDescriptions: Record<string, string | undefined> = {
   EPERM: 'permission denied',
   EIO: 'the disk reports an input/output error',
   ENOENT: 'no such file or directory',
-  EISDIR: 'a directory stands in its place; move it away',
-  ENOTEMPTY: 'a directory with content stands in its place; move it away',
-  EEXIST: 'something stands in its place; move it away',
-  ENOTREG: 'it is no regular file; move it away',
+  EISDIR: 'it is a directory; move it away',
+  ENOTEMPTY: 'it is a directory that is not empty; move it away',
+  EEXIST: 'another file has this name; move it away',
+  ENOTREG: 'it is not a regular file; move it away',
   EFBIG: 'it is larger than any file that the agent wrote; move it away',
 };
 

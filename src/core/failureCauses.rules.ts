@@ -151,7 +151,7 @@ export const failureCauses = {
     said: [/cannot allocate memory|resource temporarily unavailable|too many open files|pthread_create failed/i],
   },
   'exec-format': {
-    cause: 'a program is built for another processor, or is no program',
+    cause: 'a program is built for another processor, or is not a program',
     cure: 'build the image for this host; a script needs a first line with #!',
     said: [/exec:? "?(?<what>[^\s":]+)"?:? exec format error/i, /exec format error/i],
     printed: [/exec (?<what>\/\S+): exec format error/i, /exec format error/i],
@@ -196,7 +196,7 @@ export const failureCauses = {
     said: [/failed to mount local volume|error while mounting volume/i],
   },
   'volume-in-use': {
-    cause: 'a container uses a volume that is to be removed',
+    cause: 'a container uses a volume that should be removed',
     cure: 'remove that container (docker ps --all --filter volume=NAME)',
     said: [/volume is in use/i],
   },
@@ -206,7 +206,7 @@ export const failureCauses = {
     said: [/error gathering device information while adding custom device "(?<what>[^"]+)"/i, /no such device/i],
   },
   'device-driver': {
-    cause: 'the engine has no driver for a device that a service wants',
+    cause: 'the engine has no driver for a device that a service requires',
     cure: 'install it (for NVIDIA its container toolkit) and restart the engine',
     said: [/could not select device driver "(?<what>[^"]*)"/i, /unresolvable CDI devices (?<what>\S+)/i],
   },

@@ -35,7 +35,7 @@ export function createProgram(run: Run): Command {
 /** Runs a command line, without the names of runtime and program; the exit code. */
 export async function runCli(args: string[], io: Io): Promise<Exit> {
   let exit: Exit = exits.done;
-  // a reader that has seen enough is no error
+  // a reader that has seen enough is not an error
   for (const stream of [io.stdout, io.stderr]) stream.on('error', () => undefined);
   const program = createProgram(createRun(io, (code) => (exit = code)));
   configureOutput(program, io);

@@ -80,18 +80,18 @@ describe('an unusable identity', () => {
     [
       'without key',
       { ...good, id: { ca: id.ca } },
-      'has no key and certificate of its own (id.key, id.cert): it cannot log in unattended',
+      'contains no key and certificate (id.key, id.cert): it cannot log in unattended',
     ],
     [
       'without CA',
       { ...good, id: { ...id, ca: '' } },
       'is malformed: it has no id.ca, so no controller can be trusted',
     ],
-    ['with an empty CA', { ...good, id: { ...id, ca: 'pem:' } }, 'is malformed: id.ca is no certificate'],
+    ['with an empty CA', { ...good, id: { ...id, ca: 'pem:' } }, 'is malformed: id.ca is not a certificate'],
     [
       'with an unreadable CA',
       { ...good, id: { ...id, ca: unreadableCertificate } },
-      'is malformed: id.ca is no certificate',
+      'is malformed: id.ca is not a certificate',
     ],
     [
       'with a broken chain',
@@ -111,13 +111,13 @@ describe('an unusable identity', () => {
     [
       'with an invalid certificate',
       { ...good, id: { ...id, cert: 'pem:x' } },
-      'is malformed: id.cert is no certificate',
+      'is malformed: id.cert is not a certificate',
     ],
-    ['with an invalid key', { ...good, id: { ...id, key: 'pem:x' } }, 'is malformed: id.key is no private key'],
+    ['with an invalid key', { ...good, id: { ...id, key: 'pem:x' } }, 'is malformed: id.key is not a private key'],
     [
       'expired',
       { ...good, id: { ...id, key: expired.key, cert: expired.cert } },
-      /^expired on .*: enrol it anew$/ as never,
+      /^expired on .*: enrol it again$/ as never,
     ],
   ])('is reported before any dial: %s', async (_name, file, problem) => {
     await write(file);

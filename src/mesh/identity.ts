@@ -63,7 +63,7 @@ function describeReadError(code: string | undefined): string {
       return 'is not there';
     case 'EISDIR':
     case 'ENOTREG':
-      return 'is no regular file';
+      return 'is not a regular file';
     default:
       return `cannot be read (${code ?? 'unknown'})`;
   }
@@ -83,16 +83,13 @@ function identityOf(json: unknown, source: IdentitySource): Identity {
     throw identityError(source.path, 'is malformed: neither ztAPI nor ztAPIs is the https address of a controller');
   }
   if (!isText(key) || !isText(cert)) {
-    throw identityError(
-      source.path,
-      'has no key and certificate of its own (id.key, id.cert): it cannot log in unattended',
-    );
+    throw identityError(source.path, 'contains no key and certificate (id.key, id.cert): it cannot log in unattended');
   }
   if (!isText(ca)) throw identityError(source.path, 'is malformed: it has no id.ca, so no controller can be trusted');
   const keyPair = { key: resolvePem(key, 'id.key', source), cert: resolvePem(cert, 'id.cert', source) };
   const authorities = parseAuthorities(resolvePem(ca, 'id.ca', source));
   validateKeyPair(keyPair, source);
-  if (authorities === null) throw identityError(source.path, 'is malformed: id.ca is no certificate');
+  if (authorities === null) throw identityError(source.path, 'is malformed: id.ca is not a certificate');
   const secureContext = tryOrNull(() => createTlsContext(authorities, { ...keyPair, allowPartialTrustChain: true }));
   if (secureContext === null) throw identityError(source.path, 'is malformed: TLS does not take id.cert and its chain');
   return { controllers, secureContext };
@@ -132,13 +129,13 @@ interface KeyPair {
 
 function validateKeyPair({ key, cert }: KeyPair, { path, now }: IdentitySource): void {
   const leaf = tryOrNull(() => new X509Certificate(cert));
-  if (leaf === null) throw identityError(path, 'is malformed: id.cert is no certificate');
+  if (leaf === null) throw identityError(path, 'is malformed: id.cert is not a certificate');
   const privateKey = tryOrNull(() => createPrivateKey(key));
-  if (privateKey === null) throw identityError(path, 'is malformed: id.key is no private key');
+  if (privateKey === null) throw identityError(path, 'is malformed: id.key is not a private key');
   if (!leaf.checkPrivateKey(privateKey))
     throw identityError(path, 'is malformed: id.key and id.cert do not belong together');
   if (leaf.validToDate.getTime() < now) {
-    throw identityError(path, `expired on ${leaf.validToDate.toISOString()}: enrol it anew`);
+    throw identityError(path, `expired on ${leaf.validToDate.toISOString()}: enrol it again`);
   }
 }
 

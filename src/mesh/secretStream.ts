@@ -32,7 +32,7 @@ export async function createSecretStream(seed?: Buffer): Promise<SecretStream> {
         keys = sodium.crypto_kx_client_session_keys(keyPair.publicKey, keyPair.privateKey, hostKey);
         return null;
       } catch {
-        return encryptionError("the host's key is no usable one");
+        return encryptionError("the host's key cannot be used");
       }
     },
     createHeader: () => {

@@ -85,13 +85,13 @@ const url = 'https://r.example/v2/app/manifests/1';
 it.each<[string, Answer, string]>([
   ['is not found', { status: 404 }, 'r.example answers 404'],
   ['is forbidden', { status: 403 }, 'r.example answers 403'],
-  ['wants a login', wants('Basic realm="r"'), 'r.example wants a login, and there is none for it'],
-  ['wants a login of another kind', wants('Negotiate'), 'r.example wants a login of an unknown kind'],
-  ['wants a login at no address', wants('Bearer realm="token"'), 'r.example wants a login of an unknown kind'],
+  ['wants a login', wants('Basic realm="r"'), 'r.example requires a login, and none is configured for it'],
+  ['wants a login of another kind', wants('Negotiate'), 'r.example requires an unknown kind of login'],
+  ['wants a login at no address', wants('Bearer realm="token"'), 'r.example requires an unknown kind of login'],
   [
     'wants one without encryption',
     wants('Bearer realm="http://auth.example/"'),
-    'r.example wants a login of an unknown kind',
+    'r.example requires an unknown kind of login',
   ],
   ['has no token', wants('Bearer realm="https://auth.example/"'), 'r.example gives no token (404)'],
   ['is another one', { ...found, body: Buffer.from('{}') }, `r.example gives other bytes than it says (${digest})`],
@@ -115,6 +115,6 @@ it.each<[string, Answer]>([
   );
 });
 
-it('names what is no registry', async () => {
-  await expect(imageDigest('a.b:port/app', registries({}).access)).rejects.toThrow('a.b:port is no registry');
+it('names what is not a registry', async () => {
+  await expect(imageDigest('a.b:port/app', registries({}).access)).rejects.toThrow('a.b:port is not a registry');
 });

@@ -88,7 +88,7 @@ it('reads the pages of the API, whatever path their links name, and not for ever
   const loop = { ...pages, [`referrers/${digest}?last=1`]: index([], next) };
   const { asked, faults } = await find(loop);
   expect(asked.filter((path) => path.includes('last=1'))).toHaveLength(7);
-  expect(faults).toContain('only the first 8 pages of what refers to the image were read');
+  expect(faults).toContain('only the first 8 pages of referrers of the image were read');
 });
 
 it.each([401, 403, 429, 500, 503])('does not take %s for the absence of signatures', async (status) => {
@@ -134,9 +134,13 @@ it.each<[string, Answers, string]>([
   [
     'another payload than its digest says',
     { ...simply([layer]), [`blobs/${payload.digest}`]: { status: 200, body: Buffer.from('{"p":2}') } },
-    `the registry gives other bytes than those of ${payload.digest}`.slice(0, 60),
+    `the registry returns bytes that do not match ${payload.digest}`.slice(0, 60),
   ],
-  ['a payload of another size', simply([{ ...layer, size: 6 }], payload), 'the registry gives other bytes'],
+  [
+    'a payload of another size',
+    simply([{ ...layer, size: 6 }], payload),
+    'the registry returns bytes that do not match',
+  ],
   ['a payload of 65 537 bytes', simply([{ ...layer, size: 65_537 }], payload), 'has more than 65536 bytes'],
   [
     'another manifest than its digest says',
@@ -145,7 +149,7 @@ it.each<[string, Answers, string]>([
       ...one.answers,
       [`manifests/${one.descriptor.digest}`]: { status: 200, body: Buffer.from('{}') },
     },
-    'the registry gives other bytes',
+    'the registry returns bytes that do not match',
   ],
   ['a manifest that is too big', { [tag]: index([{ ...one.descriptor, size: 1e9 }]) }, 'has more than 65536 bytes'],
 ])('tells %s', async (_what, answers, fault) => {

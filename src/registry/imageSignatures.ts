@@ -109,7 +109,7 @@ async function askApi(repository: Repository, digest: string): Promise<Referrers
     all.push(...manifestsIn(body));
     query = nextPage(answer.headers.link);
   }
-  const faults = query === null ? [] : [`only the first ${maxPages} pages of what refers to the image were read`];
+  const faults = query === null ? [] : [`only the first ${maxPages} pages of referrers of the image were read`];
   return { manifests: all, faults };
 }
 
@@ -161,7 +161,7 @@ export function parseManifest(body: Buffer): ManifestContent | null {
 /** Why bytes are not those of a descriptor; null when they are. */
 export function contentFault({ digest, size }: Descriptor, body: Buffer): string | null {
   if (body.length === size && digestOf(body) === digest) return null;
-  return `the registry gives other bytes than those of ${printable(digest)}`;
+  return `the registry returns bytes that do not match ${printable(digest)}`;
 }
 
 function parseJson(body: Buffer): unknown {

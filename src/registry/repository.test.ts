@@ -86,7 +86,7 @@ it.each(['r.example/../../x', 'r.example/a?b', 'r.example/a#b', 'r.example/a b']
   'asks nobody for %s',
   async (reference) => {
     const { get, asked } = await ask({}, reference);
-    await expect(get()).rejects.toThrow(`${reference} is no image`);
+    await expect(get()).rejects.toThrow(`${reference} is not an image`);
     expect(asked).toEqual([]);
   },
 );

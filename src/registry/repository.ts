@@ -76,10 +76,10 @@ const maxRedirects = 3;
 function urlBelow({ registry, repository }: ImageReference, path: string): URL {
   const host = registry === 'docker.io' ? 'registry-1.docker.io' : registry;
   const address = `//${host}/v2/${repository}/${path}`;
-  if (!URL.canParse(`https:${address}`)) throw new RegistryError(`${printable(registry)} is no registry`);
+  if (!URL.canParse(`https:${address}`)) throw new RegistryError(`${printable(registry)} is not a registry`);
   const url = new URL(`https:${address}`);
   if (!url.pathname.startsWith(`/v2/${repository}/`))
-    throw new RegistryError(`${printable(`${registry}/${repository}`)} is no image`);
+    throw new RegistryError(`${printable(`${registry}/${repository}`)} is not an image`);
   return isLoopback(url.hostname) ? new URL(`http:${address}`) : url;
 }
 
@@ -103,7 +103,7 @@ async function authorizationFor(
 ): Promise<string> {
   const login = access.loginOf(registry, repository);
   const challenge = parseChallenge(headers['www-authenticate']);
-  if (challenge === null) throw new RegistryError(`${registry} wants a login of an unknown kind`);
+  if (challenge === null) throw new RegistryError(`${registry} requires an unknown kind of login`);
   const basic = login && `Basic ${Buffer.from(`${login.user}:${login.password}`).toString('base64')}`;
   if (challenge.scheme === 'bearer') {
     const { status, body } = await access.get(challenge.tokenUrl, basic === null ? {} : { authorization: basic });
@@ -112,7 +112,7 @@ async function authorizationFor(
     if (status !== 200 || typeof found !== 'string') throw new RegistryError(`${registry} gives no token (${status})`);
     return `Bearer ${found}`;
   }
-  if (basic === null) throw new RegistryError(`${registry} wants a login, and there is none for it`);
+  if (basic === null) throw new RegistryError(`${registry} requires a login, and none is configured for it`);
   return basic;
 }
 

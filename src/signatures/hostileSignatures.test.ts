@@ -78,7 +78,7 @@ it.each<[string, object | string, RegExp]>([
     JSON.stringify(statementAbout(sha256, claim)).replace('"sequence"', '"sequence":9,"sequence"'),
     /predicate\.sequence stands twice/,
   ],
-  ['that is no JSON', 'hello', /its statement is not JSON/],
+  ['that is not JSON', 'hello', /its statement is not JSON/],
   ['that is null', 'null', /its statement is not one about a bundle/],
 ])('a genuine signature of a statement %s is refused', (_what, statement, fault) => {
   expect(faultOf(signStatement(statement, key), byKey)).toMatch(fault);
@@ -193,7 +193,7 @@ describe('the checkpoint of a proof', () => {
     ['with text before its signature', (envelope) => envelope.replace('\u2014', 'more \u2014')],
     ['without a signature', (envelope) => envelope.slice(0, envelope.indexOf('\u2014'))],
   ])('%s is refused', (_what, edit) => {
-    expect(faultOf(withCheckpoint(edit), byIdentity)).toMatch(/its checkpoint is no signed note/);
+    expect(faultOf(withCheckpoint(edit), byIdentity)).toMatch(/its checkpoint is not a signed note/);
   });
 });
 

@@ -16,7 +16,7 @@ const mediaTypes = [bundleMediaType, olderBundleMediaType];
 export function readSignature(json: unknown): Bundle {
   const bundle = parseBundle(json);
   if (!mediaTypes.includes(bundle.mediaType))
-    throw new SignatureFault(`it is no Sigstore bundle v0.3 (${printable(bundle.mediaType)})`);
+    throw new SignatureFault(`it is not a Sigstore bundle v0.3 (${printable(bundle.mediaType)})`);
   const path = differingPath(json, bundleToJSON(bundle), '');
   if (path !== null) throw new SignatureFault(`its field ${printable(path)} is unknown or malformed`);
   bundle.verificationMaterial.tlogEntries.forEach(requireOneTree);
@@ -24,12 +24,12 @@ export function readSignature(json: unknown): Bundle {
 }
 
 function parseBundle(json: unknown): Bundle {
-  if (!isObject(json)) throw new SignatureFault('it is no Sigstore bundle');
+  if (!isObject(json)) throw new SignatureFault('it is not a Sigstore bundle');
   try {
     return bundleFromJSON(json);
   } catch (error) {
     const { fields = [] } = error as { fields?: string[] };
-    throw new SignatureFault(['it is no Sigstore bundle v0.3', ...fields.map(printable)].join(': '));
+    throw new SignatureFault(['it is not a Sigstore bundle v0.3', ...fields.map(printable)].join(': '));
   }
 }
 
@@ -69,7 +69,7 @@ function requireOneTree({ inclusionProof: proof }: LogEntry): void {
   const [, treeSize, rootHash] = note.split('\n');
   if (proof.treeSize !== treeSize || proof.rootHash.toString('base64') !== rootHash)
     throw new SignatureFault('its inclusion proof is of another tree than its checkpoint');
-  if (!/^(\u2014 \S+ \S+\n)+$/.test(rest.join('\n\n'))) throw new SignatureFault('its checkpoint is no signed note');
+  if (!/^(\u2014 \S+ \S+\n)+$/.test(rest.join('\n\n'))) throw new SignatureFault('its checkpoint is not a signed note');
 }
 
 /** A statement about a bundle: the sha256 of its archive in hex, and what is claimed of it. */
@@ -79,7 +79,7 @@ export interface Statement {
 }
 
 /**
- * What a signature says; the signature itself is not verified. Throws `SignatureFault` for what is no Sigstore bundle with an
+ * What a signature says; the signature itself is not verified. Throws `SignatureFault` for what is not a Sigstore bundle with an
  * in-toto statement about a bundle (spec §18).
  */
 export function statementOf(signature: unknown): Statement {

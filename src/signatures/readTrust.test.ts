@@ -27,7 +27,7 @@ it('reads keys and root, with a threshold of 1', () => {
 it.each([
   ['a certificate', '-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n', 'is not a public key in PEM'],
   ['a private key', key.privateKey.export({ type: 'pkcs8', format: 'pem' }), 'is not a public key in PEM'],
-  ['two keys', key.publicPem + newSigningKey().publicPem, 'holds more than one public key'],
+  ['two keys', key.publicPem + newSigningKey().publicPem, 'contains more than one public key'],
   ['a damaged key', key.publicPem.replace('MF', 'AA'), 'is a damaged public key'],
   ['a short RSA key', rsaKey(1024), 'is an RSA key of less than 2048 bits'],
   ['a key of another kind', otherKey(), 'is a key of the kind x25519; ECDSA, Ed25519 and RSA can be verified'],
@@ -54,7 +54,7 @@ it.each([
   expect(readTrust({ root: path })).toMatchObject({ trust: { root: null }, problems: [`${path} ${problem}`] });
 });
 
-it('never waits for what is no regular file', () => {
+it('never waits for what is not a regular file', () => {
   const pipe = join(dir, 'pipe');
   execFileSync('mkfifo', [pipe]);
   const { problems } = readTrust({ keys: [pipe, join(dir, 'none'), dir] });

@@ -44,7 +44,7 @@ it.each<[string, unknown, string]>([
 
 it('reads a file of as many bytes as there may be', async () => {
   const path = write('a', `"${'x'.repeat(4 * 65_536 - 2)}"`);
-  expect(await detailOf([path])).toContain('signature 1: it is no Sigstore bundle');
+  expect(await detailOf([path])).toContain('signature 1: it is not a Sigstore bundle');
 });
 
 it('tells a file that is missing, and claims that are not those of the manifest', async () => {

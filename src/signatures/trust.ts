@@ -32,7 +32,7 @@ const minRsaBits = 2048;
 export function readPublicKey(pem: string): PublicKey | string {
   const found = pem.split('-----BEGIN PUBLIC KEY-----').length - 1;
   if (found === 0) return 'is not a public key in PEM (BEGIN PUBLIC KEY)';
-  if (found > 1) return 'holds more than one public key: give each a file of its own';
+  if (found > 1) return 'contains more than one public key: store each in its own file';
   try {
     const key = createPublicKey(pem);
     return unusableReason(key) ?? { key, hint: hintOf(key) };

@@ -52,7 +52,7 @@ it('counts a signer once, in whatever forms, and tells the place of each signatu
   const signatures = [signSimply(simplePayload(digest), key), bundled({}), bundled(signImage(digest, key))];
   expect(verifyImage(byKey, digest, signatures)).toEqual({
     signers: [signerOf(key)],
-    faults: [expect.stringMatching(/^signature 2: it is no Sigstore bundle v0\.3/)],
+    faults: [expect.stringMatching(/^signature 2: it is not a Sigstore bundle v0\.3/)],
   });
   expect(verifyImage({ ...byKey, root: '{' }, digest, signatures)).toEqual({
     signers: [],
@@ -60,7 +60,7 @@ it('counts a signer once, in whatever forms, and tells the place of each signatu
   });
 });
 
-it('tells several signers in order, and a bundle that is no JSON', () => {
+it('tells several signers in order, and a bundle that is not JSON', () => {
   const others = [newSigningKey(), newSigningKey(), newSigningKey()];
   const trust = { ...byKey, keys: others.map(({ publicPem }) => publicPem) };
   const expected = others.map(signerOf).sort();
@@ -85,7 +85,7 @@ it.each<[string, object | string]>([
   ['with more in it', { ...payload, more: 1 }],
   ['with more that is critical', { ...payload, critical: { ...payload.critical, more: 1 } }],
   ['with a key twice', JSON.stringify(payload).replace('"type"', '"type":"x","type"')],
-  ['that is no JSON', 'hello'],
+  ['that is not JSON', 'hello'],
   ['of a podman signature', JSON.stringify(payload).replace('cosign container', 'atomic container')],
 ])('a genuine signature of a payload %s is refused', (_what, changed) => {
   expect(faultOf(signSimply(changed, key), byKey)).toMatch(
@@ -116,7 +116,7 @@ it.each<[string, object | string]>([
   ['with more in it', { ...statement, more: 1 }],
   ['of two images', { ...statement, subject: [...statement.subject, ...statementAboutImage(other).subject] }],
   ['with annotations that are no object', { ...statement, subject: [{ ...statement.subject[0], annotations: 'x' }] }],
-  ['with a predicate that is no object', { ...statement, predicate: 'x' }],
+  ['with a predicate that is not an object', { ...statement, predicate: 'x' }],
   ['with a key twice', JSON.stringify(statement).replace('"subject"', '"subject":[],"subject"')],
 ])('a genuine signature of a statement %s is refused', (_what, changed) => {
   const fault = /^signature 1: (it is of another image|its statement|\S+ stands twice)/;
@@ -181,9 +181,9 @@ describe('what stands beside the payload', () => {
       /its signature is not base64/,
     ],
     [
-      'a signature that is no text',
+      'a signature that is not text',
       changedBy(ofKey, { 'dev.cosignproject.cosign/signature': 7 }),
-      /its annotation dev\.cosignproject\.cosign\/signature is no text/,
+      /its annotation dev\.cosignproject\.cosign\/signature is not text/,
     ],
     [
       'a damaged certificate',
@@ -191,7 +191,7 @@ describe('what stands beside the payload', () => {
       /its certificate is damaged/,
     ],
     [
-      'a promise that is no base64',
+      'a promise that is not base64',
       changedBy(byHolder, { 'dev.sigstore.cosign/bundle': String(entry).replace(/"SignedEntryTimestamp":"/, '$&.') }),
       /the promise of its log is not base64/,
     ],
@@ -201,12 +201,12 @@ describe('what stands beside the payload', () => {
       /TLOG_BODY_ERROR/,
     ],
     [
-      'a timestamp that is no text',
+      'a timestamp that is not text',
       changedBy(byHolder, { 'dev.sigstore.cosign/rfc3161timestamp': '{"SignedRFC3161Timestamp":7}' }),
       /its timestamp is malformed/,
     ],
     [
-      'a timestamp that is no base64',
+      'a timestamp that is not base64',
       changedBy(byHolder, { 'dev.sigstore.cosign/rfc3161timestamp': '{"SignedRFC3161Timestamp":"-"}' }),
       /its timestamp is not base64/,
     ],
@@ -243,7 +243,7 @@ describe('what stands beside the payload', () => {
       /its log entry is malformed/,
     ],
     [
-      'a log entry that is no JSON',
+      'a log entry that is not JSON',
       changedBy(byHolder, { 'dev.sigstore.cosign/bundle': '{' }),
       /its log entry is not JSON/,
     ],

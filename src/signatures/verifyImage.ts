@@ -121,7 +121,7 @@ export function bundleOf(signed: SimpleSignature, hint: string): Bundle {
 
 function textOf(annotations: SimpleSignature['annotations'], name: string): string | null {
   const value = Object.hasOwn(annotations, name) ? annotations[name] : null;
-  if (value !== null && typeof value !== 'string') throw new SignatureFault(`its annotation ${name} is no text`);
+  if (value !== null && typeof value !== 'string') throw new SignatureFault(`its annotation ${name} is not text`);
   return value;
 }
 

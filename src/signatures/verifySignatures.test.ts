@@ -55,7 +55,7 @@ it('tells each signature that is not believed, by its place', () => {
   expect(verified).toEqual([{ signer, claim }]);
   expect(faults).toEqual([
     `signature 1: it is by key SHA256:${other.hint.replace('=', '')}, which is not trusted`,
-    expect.stringMatching(/^signature 3: it is no Sigstore bundle v0\.3: /),
+    expect.stringMatching(/^signature 3: it is not a Sigstore bundle v0\.3: /),
   ]);
 });
 

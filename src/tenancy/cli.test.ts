@@ -26,7 +26,7 @@ it('init makes the state directory, and a refusal of it is one line and exit 1',
   expect(statSync(join(dir, 'state dir')).mode & 0o777).toBe(0o700);
   const second = run('init', '--config', config);
   expect(second).toMatchObject({ status: 1, stdout: '' });
-  expect(second.stderr).toMatch(/^the store is initialized already.*\n$/);
+  expect(second.stderr).toMatch(/^the store is already initialized.*\n$/);
   const file = join(dir, 'missing', 'backup');
   expect(run('backup', file, '--config', config)).toMatchObject({
     status: 1,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the facts of the host that the role needs, as JSON: facts.sh TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND
 # UNIT FETCHED SOURCE PIN KEY REPO
-# Contents are in base64; what is no regular file, or a link, has none.
+# Contents are in base64; what is not a regular file, or a link, has none.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 token=$1 grant=$2 kit_note=$3 drop_in=$4 config=$5 group=$6 identity=$7 tunneller=$8 command=$9 unit=${10} fetched=${11}

@@ -85,7 +85,7 @@ export async function revertTo(
   const reverted = !isLeft && revertError === null;
   if (isLeft) recordDecision({ word: 'not-reverted' });
   else recordDecision({ word: reverted ? 'reverted' : 'revert-failed', sha: previous });
-  if (reverted) tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
+  if (reverted) tick.journal.info(`reverted: the previous release ${previous} is current and healthy`);
   const tail = revertError?.tail
     ? joinTails(failed.outcome.tail, `--- revert\n${revertError.tail}`)
     : failed.outcome.tail;
@@ -145,7 +145,7 @@ export async function restoreCurrent(
 
 /**
  * Reverts an interrupted attempt when no new apply could start (spec §12.5): a refusal or an outage must not leave the host
- * half applied. What a lost state left is no attempt, and stays as it is under a hold (spec §19.5). Only `current` is restored when
+ * half applied. What a lost state left is not an attempt, and stays as it is under a hold (spec §19.5). Only `current` is restored when
  * no container was changed or no release was applied before.
  */
 export async function revertInterrupted(
@@ -172,6 +172,6 @@ export async function revertInterrupted(
       throw error;
     });
     recordDecision({ word: 'interrupted-reverted', sha: applied_sha });
-    tick.journal.info(`mended: the half-made attempt of ${attempt.sha} was undone, ${applied_sha} is in force`);
+    tick.journal.info(`undone: the interrupted apply of ${attempt.sha}; ${applied_sha} is current`);
   }
 }

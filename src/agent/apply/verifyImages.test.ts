@@ -92,7 +92,7 @@ it('logs in where the registry asks for it, and says when it cannot', async () =
   const login = { host: registry.host, username: 'ann', password: 'pw' };
   expect(await judge('shop/web:1', [login])).toEqual({ digest, signers: [signer] });
   await expect(judge('shop/web:1', [{ ...login, host: 'other.example' }])).rejects.toThrow(
-    `${registry.host} wants a login, and there is none for it`,
+    `${registry.host} requires a login, and none is configured for it`,
   );
 });
 
@@ -105,8 +105,8 @@ it.each([404, 429, 500])('a registry that answers %s is not taken for one withou
 });
 
 it.each([
-  [`sha256:${'a'.repeat(64)}`, 'it is the id of an image on this host: name it as it is in a registry'],
-  [`shop/web@sha512:${'a'.repeat(128)}`, 'its digest is no sha256: name it by that, or by a tag'],
+  [`sha256:${'a'.repeat(64)}`, 'it is the id of an image on this host: use its name in a registry'],
+  [`shop/web@sha512:${'a'.repeat(128)}`, 'its digest is not a sha256: name it by that, or by a tag'],
   ['', 'it has no name: only an image in a registry can be signed'],
 ])('%s cannot be verified', async (reference, fault) => {
   const access = registries.open([], new AbortController().signal);

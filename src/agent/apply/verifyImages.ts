@@ -90,7 +90,7 @@ function requireSigned(
   const { sha, services } = definitionsOf(deps);
   const pinned = new Map(services);
   for (const [service, definition] of services) {
-    const verdict = verdicts.get(definition.image) ?? { fault: 'it was not judged' };
+    const verdict = verdicts.get(definition.image) ?? { fault: 'it was not verified' };
     const image = written.get(service);
     if ('fault' in verdict) faults.push(`${nameOf(deps, service, definition.image)}: ${verdict.fault}`);
     else if (image === undefined) faults.push(`service ${service}: its image is not written in the bundle`);
@@ -146,7 +146,7 @@ export async function judgeImage(
 
 function unverifiableReason(reference: string, digest: string | null): string | null {
   if (reference === '') return 'it has no name: only an image in a registry can be signed';
-  if (isImageId(reference)) return 'it is the id of an image on this host: name it as it is in a registry';
+  if (isImageId(reference)) return 'it is the id of an image on this host: use its name in a registry';
   if (digest === null || /^sha256:[0-9a-f]{64}$/.test(digest)) return null;
-  return 'its digest is no sha256: name it by that, or by a tag';
+  return 'its digest is not a sha256: name it by that, or by a tag';
 }

@@ -49,10 +49,16 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, line: string | n
   ['nothing where all is well', none, {}, null, false],
   ['no attempt that was begun and is desired', applyOf(b), attemptOf(b), null, false],
   ['an apply over another attempt, which is undone', applyOf(c), attemptOf(b), `apply of ${c}`, true],
-  ['nothing but the attempt that is not desired any more', none, attemptOf(b), 'healing of what an attempt left', true],
+  [
+    'nothing but the attempt that is not desired any more',
+    none,
+    attemptOf(b),
+    'healing after an interrupted apply',
+    true,
+  ],
   ['a down over an attempt, which is undone', down, attemptOf(b), 'the down of a retirement', true],
   ['what was left for diagnosis', applyOf(b), attemptOf(b, 'left'), `apply of ${b}`, false],
-  ['what a lost state left', none, attemptOf(a, 'unknown'), 'the check of the release that a lost state left', false],
+  ['what a lost state left', none, attemptOf(a, 'unknown'), 'the check of the release after the state was lost', false],
   ['an apply of what a lost state left', applyOf(a), attemptOf(a, 'unknown'), `apply of ${a}`, false],
   ['the next try of one whose revert is finished first', applyOf(b), attemptOf(b, 'reverting'), `apply of ${b}`, true],
 ])('a hold defers %s', (_, response, more, work, mayHeal) => {

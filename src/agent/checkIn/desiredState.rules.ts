@@ -168,6 +168,6 @@ function workOf({ action, desiredSha }: CheckInResponse, { state, observed }: De
   if (observed.unhealthyServices.length > 0) return `healing of ${observed.unhealthyServices.join(', ')}`;
   if (state.attempt === null) return 'healing of a host whose container engine does not answer';
   return state.attempt.phase === 'unknown'
-    ? 'the check of the release that a lost state left'
-    : 'healing of what an attempt left';
+    ? 'the check of the release after the state was lost'
+    : 'healing after an interrupted apply';
 }

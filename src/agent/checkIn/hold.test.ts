@@ -73,7 +73,7 @@ it('tells why a hold cannot be read', async () => {
 it('ends one that no tick can read', async () => {
   execFileSync('mkfifo', [join(state_dir, 'hold.json')]);
   expect([await showHold({ state_dir }, out), await unhold({ state_dir }, out)]).toEqual([1, 0]);
-  expect(errors[0]).toContain('it is no regular file');
+  expect(errors[0]).toContain('it is not a regular file');
   expect(await showHold({ state_dir }, out)).toBe(1);
   expect(results).toEqual(['the hold is over: the next tick does what waits', 'no hold']);
 });

@@ -130,7 +130,7 @@ function nowAs<Event extends 'hold' | 'unhold'>(event: Event): { schema: 1; even
   return { schema: 1, event, at: new Date().toISOString() };
 }
 
-/** Adds an order to the history, which is no condition of its success. */
+/** Adds an order to the history, which is not a condition of its success. */
 async function remember(stateDir: string, entry: HistoryEntry, out: Output): Promise<void> {
   await addToHistory(stateDir, entry).catch((error: unknown) => {
     for (const line of outcomeOf(error, false).lines) out.error(`not in the history: ${line}`);

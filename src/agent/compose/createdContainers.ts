@@ -48,7 +48,7 @@ export async function enforceModel(
   const first = await containers.inspectProject();
   const differences = await compare(first);
   if (differences.length === 0) return first;
-  tick.journal.warn(`made anew, as it was not made as the bundle says: ${formatDifferences(differences)}`);
+  tick.journal.warn(`recreated, because it differs from the bundle: ${formatDifferences(differences)}`);
   await removeDiffering(deps, first, differences);
   await create();
   const second = await containers.inspectProject();

@@ -131,7 +131,7 @@ async function problemsOfLosses(deps: ObserverDependencies, losses: LostVolume[]
     loss.services.map((service): ServiceProblem => {
       const detail = isSafe
         ? describeLoss(loss)
-        : `${describeLoss(loss)}; bring it back, or go on without its data: sudo deployd accept-volumes`;
+        : `${describeLoss(loss)}; bring it back, or continue without its data: sudo deployd accept-volumes`;
       return { service, detail, cure: isSafe ? 'start' : 'accept', containers: [], isFailure: true };
     }),
   );

@@ -105,7 +105,7 @@ export async function removeConflictingOrphans(deps: ComposeDependencies, sha: S
     for (const container of created.containers.filter((each) => usesResources(each, conflicts)))
       await removeKeepingVolumes(deps, container, created);
     await containers.removeOwnedResources(conflicts);
-    tick.journal.info(`made anew, as only a failed bundle made it: ${describeResources(conflicts)}`);
+    tick.journal.info(`recreated, because a failed bundle created it: ${describeResources(conflicts)}`);
   }
   await state.update({ baseline: { ...baseline, sha } });
 }

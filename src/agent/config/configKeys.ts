@@ -35,7 +35,7 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
   tenancy_ca: optional(
     nullable(absolutePath),
     null,
-    'PEM file with the certificate authority of the tenancy service; default: those of the system.',
+    'PEM file with the certificate authority of the tenancy service; default: the authorities of the system.',
   ),
   secretstore_ca: optional(
     absolutePath,

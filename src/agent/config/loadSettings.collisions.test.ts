@@ -65,13 +65,13 @@ describe('a named env', () => {
       'metrics: { textfile: /run/m/a.prom }',
     );
     expect(faultsOf(file)).toEqual([
-      `:1: env: is that of ${plain()} too`,
-      `:6: state_dir: must not be, hold or lie in the state_dir of ${plain()}`,
-      `:7: bootstrap_file: is that of ${named('blog')} too`,
-      `:8: metrics.textfile: is that of ${plain()} too`,
+      `:1: env: is also used by ${plain()}`,
+      `:6: state_dir: must not be, contain or be in the state_dir of ${plain()}`,
+      `:7: bootstrap_file: is also used by ${named('blog')}`,
+      `:8: metrics.textfile: is also used by ${plain()}`,
     ]);
     expect(faultsOf(plain())).toEqual([]);
-    expect(faultsOf(named('blog'))).toEqual([`:6: bootstrap_file: is that of ${file} too`]);
+    expect(faultsOf(named('blog'))).toEqual([`:6: bootstrap_file: is also used by ${file}`]);
   });
 
   it.each([
@@ -84,7 +84,7 @@ describe('a named env', () => {
     symlinkSync('one', join(etc, 'link'));
     write(named('shop'), 'shop', `state_dir: ${join(etc, 'one')}`);
     const file = write(named('blog'), 'blog', `state_dir: ${join(etc, name)}`);
-    expect(faultsOf(file)).toEqual([`:6: state_dir: must not be, hold or lie in the state_dir of ${named('shop')}`]);
+    expect(faultsOf(file)).toEqual([`:6: state_dir: must not be, contain or be in the state_dir of ${named('shop')}`]);
     write(file, 'blog', `state_dir: ${join(etc, 'one-more')}`);
     expect(faultsOf(file)).toEqual([]);
   });

@@ -197,7 +197,7 @@ describe('an unusable file', () => {
   it.each([
     ['missing', '/nowhere/config.yaml', 'does not exist; write it, or name another file with --config'],
     ['a directory', '/', 'is a directory; name a file with --config'],
-    ['a device', '/dev/null', 'is no regular file; name one with --config'],
+    ['a device', '/dev/null', 'is not a regular file; name one with --config'],
     ['below a file', '/etc/passwd/config.yaml', 'cannot be read (ENOTDIR)'],
   ])('is reported with a fix when it is %s', (_, path, told) => {
     expect(errorOf(path).lines).toEqual([`CONFIG_INVALID: ${path}: ${told}`]);

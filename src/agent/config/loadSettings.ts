@@ -104,9 +104,9 @@ function sharedBy(own: Claims, { file, ...other }: Claims): KeyProblem[] {
     ['bootstrap_file', isShared(own.bootstrap_file, other.bootstrap_file)],
     ['metrics.textfile', isShared(own.textfile, other.textfile)],
   ];
-  const problems = shared.filter(([, is]) => is).map(([key]) => ({ key, message: `is that of ${file} too` }));
+  const problems = shared.filter(([, is]) => is).map(([key]) => ({ key, message: `is also used by ${file}` }));
   if (!isOverlapping(own.state_dir, other.state_dir)) return problems;
-  return [...problems, { key: 'state_dir', message: `must not be, hold or lie in the state_dir of ${file}` }];
+  return [...problems, { key: 'state_dir', message: `must not be, contain or be in the state_dir of ${file}` }];
 }
 
 function isOverlapping(a: string | undefined, b: string | undefined): boolean {

@@ -191,7 +191,7 @@ function networksCheck({ networks }: UpgradeFacts): Check {
         : `network ${printable(name)}: no service uses it: the next apply leaves it to ${users.map((user) => printable(user)).join(', ')}`,
     fix:
       users.length === 0
-        ? 'nothing, unless something outside the project needs it: make that a network of its own'
+        ? 'nothing, unless something outside the project needs it: then create a separate network for it'
         : free,
   }));
   return checkResult(names[6], 'every network is as the release defines it', [...ofChanged, ...ofUnused]);

@@ -67,7 +67,7 @@ function rootFindings({ settings, rootEnds, now }: TrustCheckFacts): Finding[] {
 /** A key that is replaced signs nothing any more, and can be removed. */
 function idleKeys({ signed, keySigners, appliedSigners }: TrustCheckFacts): string[] {
   if (appliedSigners === null) return [];
-  const what = signed === 'bundles' ? 'what is applied' : 'an image of what is applied';
+  const what = signed === 'bundles' ? 'the applied bundle' : 'an image of the applied bundle';
   return [...keySigners].flatMap(([path, signer]) =>
     appliedSigners.includes(signer) ? [] : [`${path} did not sign ${what}`],
   );

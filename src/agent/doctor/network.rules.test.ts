@@ -49,9 +49,9 @@ describe('the mesh identity', () => {
     ],
     ['is open to others', { file: file(0o644) }, [...isWrong, '/a/file has mode 0644', 'sudo chmod g-w,o= /a/file']],
     [
-      'is no identity',
+      'is not an identity',
       { isIdentity: false },
-      [...isWrong, '/a/file is no identity', 'sudo ziti edge enroll --jwt ENROLMENT.jwt --out /a/file'],
+      [...isWrong, '/a/file is not an identity', 'sudo ziti edge enroll --jwt ENROLMENT.jwt --out /a/file'],
     ],
     [
       'is readable by its ACL only, which a rewrite drops',

@@ -88,7 +88,7 @@ export function checkIdentity({ file, group, isIdentity, watched }: IdentityFact
     findings.push({ problem: `${path} has mode ${formatMode(found.mode)}`, fix: `sudo chmod g-w,o= ${path}` });
   if (isIdentity === false)
     findings.push({
-      problem: `${path} is no identity`,
+      problem: `${path} is not an identity`,
       fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}`,
     });
   if (found.uid !== agent.uid && !agent.gids.includes(found.gid)) {

@@ -136,9 +136,9 @@ export function checkReleases(releases: Fact<ReleasesFacts>): Check {
   if (otherCurrent !== null)
     findings.push({ problem: `current points to ${otherCurrent} in place of the applied release`, fix: tick });
   if (incomplete)
-    findings.push({ problem: 'the applied release is not whole: the next tick applies it anew', fix: tick });
+    findings.push({ problem: 'the applied release is incomplete: the next tick applies it again', fix: tick });
   if (count > keep + 1)
-    findings.push({ problem: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` });
+    findings.push({ problem: `${count} releases are on the disk, ${keep} are kept`, fix: `${tick} --prune` });
   const left = orphanedPaths.map((path) => ({ problem: `${path} was left behind`, fix: `sudo rm -rf ${path}` }));
   const summary = `${count} in ${envDir}/releases${describeWritten(releases.known.written)}`;
   return checkResult(name, summary, [...findings, ...left]);
@@ -159,7 +159,7 @@ export function checkVolumes({ state }: CheckContext): Check {
   const name = 'volumes';
   if ('unknown' in state) return unknownCheck(name, state.unknown);
   const lost = state.known?.lost_volumes ?? [];
-  const fix = 'bring the data back from a backup; to go on without it: sudo deployd accept-volumes';
+  const fix = 'restore the data from a backup; to continue without it: sudo deployd accept-volumes';
   const findings = lost.map((each) => {
     return { problem: `${describeLoss(each)}, of ${each.services.join(', ')}; found at ${each.at}`, fix };
   });
@@ -204,7 +204,7 @@ export interface CheckContext {
   state: Fact<State | null>;
 }
 
-/** Tells the hold of an operator, which is no fault, and finds a file that nobody can tell the end of. */
+/** Tells the hold of an operator, which is not a fault, and finds a file that nobody can tell the end of. */
 export function checkHold(file: Fact<HoldFile | null>, now: Date): Check {
   const name = 'hold';
   if ('unknown' in file) return unknownCheck(name, file.unknown);

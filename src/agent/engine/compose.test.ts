@@ -136,7 +136,7 @@ describe('the rendered model (spec §12.2)', () => {
       'echo one >&2; echo no hunter2-secret >&2; exit 15',
       'rc=15: no [REDACTED]',
     ],
-    ['the output is not JSON, which is not quoted', "echo 'hunter2-secret {'", 'the model is no JSON'],
+    ['the output is not JSON, which is not quoted', "echo 'hunter2-secret {'", 'the model is not JSON'],
     ['it is larger than 32 MiB', 'head -c 40000000 /dev/zero', 'the model is bigger than 32 MiB'],
   ])('is refused when %s', async (_title, script, reason) => {
     await expect(modelFrom(script)).rejects.toMatchObject({

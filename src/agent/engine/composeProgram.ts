@@ -129,7 +129,7 @@ function parseModel(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw unreadableBundle('the model is no JSON');
+    throw unreadableBundle('the model is not JSON');
   }
 }
 

@@ -82,7 +82,7 @@ type Labels = Record<string, string> | null;
 /** `Up`, an uptime, and the health if there is a healthcheck; any other text, such as `(Paused)`, does not match. */
 const runningStatus = /^Up ([\w ]+?)(?: \((?:(healthy|unhealthy)|health: (starting))\))?$/;
 
-/** True for a container of `compose run`, which is no part of its service. */
+/** True for a container of `compose run`, which is not part of its service. */
 export function isOneOff({ Labels }: { Labels: Labels }): boolean {
   return Labels?.['com.docker.compose.oneoff'] === 'True';
 }
@@ -187,7 +187,7 @@ export interface SharedNamespace {
 export interface InspectedContainer {
   id: string;
   service: string;
-  /** Created by `compose run`: it uses resources, but is no part of the service. */
+  /** Created by `compose run`: it uses resources, but is not part of the service. */
   oneOff: boolean;
   name: string;
   /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
@@ -276,7 +276,7 @@ interface ContainerChange {
   atMs?: number;
 }
 
-/** Parses an event of the engine: the container that changed, and its exit code if it ended. Null when it is no event. */
+/** Parses an event of the engine: the container that changed, and its exit code if it ended. Null when it is not an event. */
 export function parseContainerEvent(line: string): ContainerChange | null {
   try {
     const event = JSON.parse(line) as { Action: string; Actor: EventActor; time?: number; timeNano?: number };

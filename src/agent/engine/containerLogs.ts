@@ -18,7 +18,7 @@ export interface LogReader {
 }
 
 const maxPieces = 20;
-const longLog: LogExcerpt = { text: 'the engine takes too long to tell this log', truncated: false };
+const longLog: LogExcerpt = { text: 'the engine takes too long to return this log', truncated: false };
 
 /** A log as the engine tells it. */
 interface ContainerLog {

@@ -144,7 +144,7 @@ function taggedMsOf(image: object): number | null {
   return taggedMs > 0 ? taggedMs : null;
 }
 
-/** A text with a variable is no reference: no image has it. */
+/** A text with a variable is not a reference: no image has it. */
 const noReference = /invalid reference format/;
 
 /** Changes to resources of the engine. */

@@ -6,7 +6,7 @@ import type { Finding } from '../../core/doctor.rules.ts';
 import { causeSaid, describeCause } from '../../core/failureCauses.rules.ts';
 import { printable, visible } from '../../core/text.rules.ts';
 
-/** An answer of a container engine that is no success. */
+/** An answer of a container engine that is not a success. */
 interface EngineAnswer {
   statusCode: number;
   /** What it says; '' if nothing. */
@@ -21,7 +21,7 @@ const away = [
 ];
 
 /**
- * The fault of an answer that is no success. ENGINE_ERROR: the engine works, and refuses or cannot do what was asked; the line has its
+ * The fault of an answer that is not a success. ENGINE_ERROR: the engine works, and refuses or cannot do what was asked; the line has its
  * message, with cause and cure. RUNTIME_UNAVAILABLE: it is not ready, as without a connection.
  */
 export function engineAnswerFault({ statusCode, message }: EngineAnswer): Fault {
@@ -90,7 +90,7 @@ export function membershipTrouble(membership: SwarmMembership): Finding | null {
     };
   if (!ControlAvailable)
     return {
-      problem: 'this node is no manager of its swarm',
+      problem: 'this node is not a manager of its swarm',
       fix: `run docker node promote ${printable(NodeID)} on a manager, or end the agent of this node`,
     };
   return trouble === '' ? null : noLeader;
@@ -116,7 +116,7 @@ export function noLeaderFault(answer: string): Fault | null {
 
 const noLeader: Finding = {
   problem: 'the swarm has no leader',
-  fix: 'start managers until more than half of them answer (docker node ls). What runs goes on meanwhile',
+  fix: 'start managers until more than half of them answer (docker node ls). Running containers are not affected',
 };
 
 function faultOf({ problem, fix }: Finding): Fault {

@@ -118,7 +118,7 @@ describe.each(Object.keys(calls))('%s', (what) => {
 it('a log that does not end in time is not shown', async () => {
   answer = (response) => (response.req.url === '/version?' ? void response.end('{}') : flood(response));
   expect(await containersOf().logs('web')).toEqual([
-    { text: 'the engine takes too long to tell this log', truncated: false },
+    { text: 'the engine takes too long to return this log', truncated: false },
   ]);
 });
 

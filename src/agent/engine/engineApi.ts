@@ -228,7 +228,7 @@ async function requestJson(
   };
 }
 
-/** The error of a response that is no success, with what the engine says; without JSON, only the words of its status. */
+/** The error of a response that is not a success, with what the engine says; without JSON, only the words of its status. */
 function refusal({ statusCode, statusMessage = '' }: IncomingMessage, json: unknown): Error {
   const { message = statusMessage } = (json ?? {}) as { message?: string };
   return Object.assign(new Error(message), { statusCode });

@@ -297,7 +297,7 @@ async function removeLeft(docker: Docker): Promise<void> {
   for (const { Id } of left) await ignoreNotFound(docker.getContainer(Id).remove({ force: true, v: true }), 409);
 }
 
-/** The first fields of the lines of a file; none when it is missing, null when it is no regular file. */
+/** The first fields of the lines of a file; none when it is missing, null when it is not a regular file. */
 async function namesIn(container: Docker.Container, path: string): Promise<Set<string> | null> {
   const stream = await ignoreNotFound(container.getArchive({ path }));
   if (stream === null) return new Set();

@@ -113,8 +113,7 @@ function registryContext(roots: string, dirs: readonly string[]): SecureContext 
   const authorities = parseAuthorities(
     [roots, ...files.filter((path) => path.endsWith('.crt')).map(readText)].join('\n'),
   );
-  if (authorities === null)
-    throw new RegistryError('no certificate authority is known by which a registry is believed');
+  if (authorities === null) throw new RegistryError('no certificate authority is configured to verify registries');
   const certificate = files.find((path) => path.endsWith('.cert'));
   if (certificate === undefined) return createTlsContext(authorities);
   const key = readText(certificate.replace(/cert$/, 'key'));

@@ -65,7 +65,7 @@ const ENGINE_UNAVAILABLE: ObservedState = {
   containers: [],
 };
 
-/** Observes which containers run and whether they are healthy. An unreachable engine is no fault: the check-in still happens. */
+/** Observes which containers run and whether they are healthy. An unreachable engine is not a fault: the check-in still happens. */
 export async function observeHost(deps: HealthDependencies): Promise<ObservedState> {
   const { orchestrator, recordDecision, state, tick } = deps;
   const observation = await observe(deps).catch((error: unknown) => {

@@ -173,7 +173,7 @@ describe('a slow reader', () => {
     expect(chunks.join('')).toBe('one\ntwo\n');
   });
 
-  it('that closed the stream is no error', () => {
+  it('that closed the stream is not an error', () => {
     const closed = Object.assign(new Writable(), { fd: 1_000_000 });
     expect(() => createSink(closed).write('x')).not.toThrow();
   });

@@ -78,7 +78,7 @@ export function createSink(stderr: Stderr): Writable {
   });
 }
 
-/** Writes a text, synchronously with a file descriptor; a closed reader is no error. Returns the remaining blocking time in milliseconds. */
+/** Writes a text, synchronously with a file descriptor; a closed reader is not an error. Returns the remaining blocking time in milliseconds. */
 export function writeThrough(stderr: Stderr, text: string, leftMs = maxWaitMs): number {
   const queued = stderr.writableLength ?? 0;
   const isSync = typeof stderr.fd === 'number' && queued === 0;

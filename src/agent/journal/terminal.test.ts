@@ -56,7 +56,7 @@ it('colours on a terminal alone, and not with NO_COLOR', () => {
   expect(painted(true)).toBe('x');
 });
 
-it('tells that its reader has gone, which is no error', () => {
+it('tells that its reader has gone, which is not an error', () => {
   const stream = streamOf(false);
   const { closed } = openTerminal(true, stream);
   expect(closed.aborted).toBe(false);

@@ -13,7 +13,7 @@ export interface Terminal {
   isInteractive: boolean;
   /** Colours where they are seen: on a terminal, unless `NO_COLOR` is set. */
   paint: Paint;
-  /** Aborts once nobody reads it any more, which is no error. */
+  /** Aborts once nobody reads it any more, which is not an error. */
   closed: AbortSignal;
   /** Shows a text, on a terminal by a pager; resolves when it has been read. */
   show: (text: string) => Promise<void>;
@@ -40,7 +40,7 @@ export function openTerminal(paged: boolean, stream: Screen = process.stdout): T
 }
 
 /**
- * Shows a text by a command of the shell. A reader who quits early, or interrupts, is no error. `less` starts no shell and writes no
+ * Shows a text by a command of the shell. A reader who quits early, or interrupts, is not an error. `less` starts no shell and writes no
  * file: it runs as the agent's user, who may do more than somebody whom sudo permits to read a log.
  */
 async function page(text: string, command: string): Promise<void> {

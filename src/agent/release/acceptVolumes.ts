@@ -50,6 +50,6 @@ async function accept({ state_dir, env }: Place, names: readonly string[], out: 
   const acceptedNames = accepted.map(({ name }) => name);
   if (record !== null) await releases.writeRecord(record.sha, withoutVolumes(record, acceptedNames));
   await file.update({ lost_volumes: lost.filter((each) => !isAccepted(each)) });
-  for (const each of accepted) out.log(`accepted: ${describeLoss(each)}; the next tick goes on without its data`);
+  for (const each of accepted) out.log(`accepted: ${describeLoss(each)}; the next tick continues without its data`);
   return 0;
 }

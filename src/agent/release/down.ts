@@ -41,7 +41,7 @@ export interface PurgeDependencies {
   readonly tick: RunningTick;
 }
 
-/** Takes the project down, with the volume rule (spec §7); a project that does not exist is no error. */
+/** Takes the project down, with the volume rule (spec §7); a project that does not exist is not an error. */
 export async function composeDown(
   deps: DownDependencies,
   { desired }: { desired: DesiredState },
@@ -73,7 +73,7 @@ export async function clearApplied(deps: DownDependencies): Promise<void> {
   }
   await releases.current.remove();
   await state.update({ ...nothingApplied, attempt: null, unreverted: null, failing: null });
-  tick.journal.info('down: the project is torn down; releases/ stays, without secrets');
+  tick.journal.info('down: the project was taken down; releases/ stays, without secrets');
 }
 
 /** Clears applied_sha of a release that is incomplete, so that the next check-in is answered with an apply. */
@@ -82,7 +82,7 @@ export async function markNotApplied(
   sha: string,
   why: string,
 ): Promise<void> {
-  tick.journal.error(`RELEASE_INCOMPLETE: release ${sha} ${why}; it will be applied anew`);
+  tick.journal.error(`RELEASE_INCOMPLETE: release ${sha} ${why}; it will be applied again`);
   await state.update(nothingApplied);
 }
 

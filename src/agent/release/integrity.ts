@@ -54,7 +54,7 @@ export async function ensureIntact(deps: RepairDependencies, sha: Sha, signal: A
     if (missing.length > 0)
       throw failedFault(
         'RELEASE_INCOMPLETE',
-        `release ${sha} lacks ${formatPaths(missing)}, and its bundle cannot be had: ${error.message}`,
+        `release ${sha} lacks ${formatPaths(missing)}, and its bundle cannot be downloaded: ${error.message}`,
       );
     deps.tick.journal.warn(`release ${sha} cannot be compared with its bundle: ${error.message}`);
   } finally {

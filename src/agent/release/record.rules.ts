@@ -33,7 +33,7 @@ export interface ReleaseRecord {
   compose: string[];
   /** The chosen profiles. Absent in records of older versions, which chose none. */
   profiles?: string[];
-  /** Variables of the bundle that are no secrets. Absent in records of older versions. */
+  /** Variables of the bundle that are not secrets. Absent in records of older versions. */
   variables?: Record<string, string>;
   /** Who signed the bundle. Absent in records of older versions. */
   signers?: readonly string[];
@@ -87,7 +87,7 @@ export interface EnvDigest {
   key: string;
 }
 
-/** Parses a record; null when the text is no valid one. */
+/** Parses a record; null when the text is not a valid one. */
 export function parseReleaseRecord(text: string): ReleaseRecord | null {
   try {
     const value: unknown = JSON.parse(text);

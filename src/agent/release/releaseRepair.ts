@@ -38,7 +38,7 @@ export async function findDamage(compared: ReleaseComparison, signal: AbortSigna
   return [...damaged];
 }
 
-/** A directory that a container may write to may be hidden from the agent; that is no damage. */
+/** A directory that a container may write to may be hidden from the agent; that is not damage. */
 async function isDirectory(path: string, { dir, ...compared }: ReleaseComparison): Promise<boolean> {
   const mayDiffer = isWritable(path, compared);
   const found = await statsOf(join(dir, path));

@@ -145,13 +145,13 @@ describe('the volume rule (spec §7.1)', () => {
     const facts = { production: null, purgeRequested: true, onAbsent: 'keep', denied: false } as const;
     expect(formatIgnoredPurge(facts, [])).toBeNull();
     expect(formatIgnoredPurge(facts, ['deployd-eu-1_data', 'deployd-eu-1_logs'])).toBe(
-      'purge of volumes ignored: nothing on this host tells whether it is a production env; staying, to be removed by hand if it is none: deployd-eu-1_data, deployd-eu-1_logs',
+      'purge of volumes ignored: nothing on this host shows whether this is a production environment; kept, remove them by hand if it is not: deployd-eu-1_data, deployd-eu-1_logs',
     );
   });
 
   it('logs an ignored purge of a production env, volumes or not', () => {
     expect(formatIgnoredPurge({ production: true, purgeRequested: true, onAbsent: 'keep', denied: false }, [])).toBe(
-      'purge of volumes ignored: this is a production env; volumes stay',
+      'purge of volumes ignored: this is a production environment; volumes stay',
     );
   });
 

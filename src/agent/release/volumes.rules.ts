@@ -152,10 +152,10 @@ export function mayRemoveVolumes(facts: PurgeFacts): boolean {
 export function formatIgnoredPurge(facts: PurgeFacts, volumes: readonly string[]): string | null {
   if (!isPurgeRequested(facts) || mayRemoveVolumes(facts)) return null;
   if (facts.denied) return 'purge of volumes ignored: policy.deny of this host names purge; volumes stay';
-  if (facts.production === true) return 'purge of volumes ignored: this is a production env; volumes stay';
+  if (facts.production === true) return 'purge of volumes ignored: this is a production environment; volumes stay';
   if (volumes.length === 0) return null;
-  const why = 'nothing on this host tells whether it is a production env';
-  return `purge of volumes ignored: ${why}; staying, to be removed by hand if it is none: ${volumes.join(', ')}`;
+  const why = 'nothing on this host shows whether this is a production environment';
+  return `purge of volumes ignored: ${why}; kept, remove them by hand if it is not: ${volumes.join(', ')}`;
 }
 
 /**

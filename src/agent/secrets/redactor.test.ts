@@ -45,7 +45,7 @@ describe('token patterns', () => {
   test.each([
     ['a digest', 'a'.repeat(64)],
     ['a file name', 'logs.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa and s.short'],
-    ['base64 JSON that is no JWT', `eyJ${'a'.repeat(200)} .b`],
+    ['base64 JSON that is not a JWT', `eyJ${'a'.repeat(200)} .b`],
     ['base64 JSON at the end', `eyJ${'a'.repeat(200)}`],
     ['a header without a value', 'authorization:\nnext line'],
     ['a check-in line', `check-in: action=apply desired=${'0a'.repeat(32)} applied=none`],

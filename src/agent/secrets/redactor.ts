@@ -78,7 +78,7 @@ function* encodedLongForms(secrets: string[]): Generator<string> {
 
 /**
  * A short value, also trimmed. Its short lines count only if all are short: beside longer lines, short ones such as `}`
- * are no secrets.
+ * are not secrets.
  */
 function shortPartsOf(secret: string): string[] {
   const parts = [secret, secret.trim()].filter(isShort);

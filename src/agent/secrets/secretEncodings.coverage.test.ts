@@ -14,9 +14,9 @@ import { redactionMark } from './streamRedactor.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-/** Every encoding that redaction finds, by its name in docs/guarantees.md. */
+/** Every encoding that redaction finds, by its name in docs/redaction.md. */
 const encodings: Record<string, Encoder> = {
-  'as it is': (text) => text,
+  unchanged: (text) => text,
   'doubled dollars': (text) => text.replaceAll('$', '$$$$'),
   ...jsonEncoders,
   'JSON in JSON': (text) => JSON.stringify(JSON.stringify(text).slice(1, -1)).slice(1, -1),
@@ -44,7 +44,7 @@ const encodings: Record<string, Encoder> = {
 const sample = `it's "b\\<é>&$=/`;
 const long = `${sample}\t\b`.repeat(300);
 
-const page = readFileSync(new URL('../../../docs/guarantees.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/redaction.md', import.meta.url), 'utf8');
 const section = page.slice(page.indexOf('## Encodings that redaction knows'));
 const rows = Array.from(
   section.matchAll(/^\| ([^|]+?) +\| `+ ?(.*?) ?`+ +\| (yes|no) +\|$/gm),

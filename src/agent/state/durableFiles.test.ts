@@ -79,7 +79,7 @@ describe('writing', () => {
     rmSync(join(dir, 'b'));
     mkdirSync(join(dir, 'b'));
     const fault = await faultOf(files.writeAllDurably(dir, { a: 'new', b: 'new', c: 'new' }, 0o600));
-    expect(fault.message).toContain(`cannot write ${dir}/b: a directory stands in its place`);
+    expect(fault.message).toContain(`cannot write ${dir}/b: it is a directory`);
     expect([readFileSync(join(dir, 'a'), 'utf8'), readFileSync(join(dir, 'c'), 'utf8')]).toEqual(['new', 'old']);
     expect([modeOf(join(dir, 'a')), modeOf(join(dir, 'c'))]).toEqual([0o600, 0o644]);
     expect(readdirSync(dir)).toEqual(['a', 'b', 'c']);
@@ -88,7 +88,7 @@ describe('writing', () => {
   it('removes its temporary when a directory is in the way', async () => {
     mkdirSync(join(dir, 'a'));
     const fault = await faultOf(files.writeDurably(join(dir, 'a'), 'x', 0o600));
-    expect(fault.message).toContain('a directory stands in its place');
+    expect(fault.message).toContain('it is a directory');
     expect(readdirSync(dir)).toEqual(['a']);
   });
 
@@ -124,7 +124,7 @@ describe('removing', () => {
   it('names what it cannot remove', async () => {
     mkdirSync(join(dir, 'a'));
     const fault = await faultOf(files.removeDurably(join(dir, 'a')));
-    expect(fault.message).toMatch(/^failed: cannot remove .*\/a: a directory stands in its place/);
+    expect(fault.message).toMatch(/^failed: cannot remove .*\/a: it is a directory/);
   });
 });
 
@@ -139,7 +139,7 @@ describe('links', () => {
   it('does not replace a real directory', async () => {
     mkdirSync(join(dir, 'current'));
     const fault = await faultOf(files.symlinkDurably('one', join(dir, 'current')));
-    expect(fault.message).toBe(`failed: cannot write ${dir}/current: a directory stands in its place; move it away`);
+    expect(fault.message).toBe(`failed: cannot write ${dir}/current: it is a directory; move it away`);
     expect(readdirSync(dir)).toEqual(['current']);
   });
 });
@@ -151,7 +151,7 @@ describe('renaming', () => {
     await files.renameDurably(join(dir, 'a'), join(dir, 'b'));
     mkdirSync(join(dir, 'c', 'd'), { recursive: true });
     const fault = await faultOf(files.renameDurably(join(dir, 'b'), join(dir, 'c')));
-    expect(fault.message).toContain('a directory with content stands in its place');
+    expect(fault.message).toContain('it is a directory that is not empty');
     expect(readdirSync(dir)).toEqual(['b', 'c']);
   });
 });

@@ -160,7 +160,7 @@ describe('a state directory that cannot be locked', () => {
       `failed: cannot write ${dir}/absent/lock.guard: no such file or directory`,
     );
     fs.mkdirSync(join(dir, 'lock'));
-    await expect(acquireLock(dir)).rejects.toThrow(`failed: cannot read ${dir}/lock: a directory stands in its place`);
+    await expect(acquireLock(dir)).rejects.toThrow(`failed: cannot read ${dir}/lock: it is a directory`);
     fs.rmdirSync(join(dir, 'lock'));
     await (await acquireLock(dir)).release();
   });

@@ -67,7 +67,7 @@ export interface Trial {
   failing: FailingBundle | null;
 }
 
-/** Why a text is no valid state, for the journal. */
+/** Why a text is not a valid state, for the journal. */
 export interface InvalidState {
   fault: string;
 }
@@ -105,7 +105,7 @@ export function emptyState(env: string): State {
 /** Parses a state, or describes the error without quoting the text. */
 export function parseState(text: string): State | InvalidState {
   const value = parseJson(text);
-  if (typeof value !== 'object' || value === null) return { fault: 'state.json is no JSON object' };
+  if (typeof value !== 'object' || value === null) return { fault: 'state.json is not a JSON object' };
   const schema: unknown = Reflect.get(value, 'schema');
   if (schema !== 1)
     return {

@@ -25,7 +25,7 @@ describe('on a new host', () => {
     await promote('eu-1');
     expect(await open().load()).toEqual({ ...emptyState('eu-1'), applied_sha: sha });
     expect(warnings).toEqual([
-      'STATE_CORRUPT: state.json is missing, but not the releases; rebuilt from what is there',
+      'STATE_CORRUPT: state.json is missing although releases exist; rebuilt from the releases',
     ]);
     expect(await readState(dir)).toMatchObject({ applied_sha: sha });
   });
@@ -108,9 +108,9 @@ describe('an invalid file', () => {
 
 describe('an unreadable file', () => {
   it.each([
-    ['a directory', () => mkdir(path()), 'a directory stands in its place'],
-    ['a FIFO', async () => execFileSync('mkfifo', [path()]), 'it is no regular file'],
-    ['a device', () => symlink('/dev/zero', path()), 'it is no regular file'],
+    ['a directory', () => mkdir(path()), 'it is a directory'],
+    ['a FIFO', async () => execFileSync('mkfifo', [path()]), 'it is not a regular file'],
+    ['a device', () => symlink('/dev/zero', path()), 'it is not a regular file'],
     ['a circular link', () => symlink('state.json', path()), 'ELOOP'],
   ])('(%s) is reported with path and cause, and left unchanged', async (_kind, make, cause) => {
     await promote('eu-1');

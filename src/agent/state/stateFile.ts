@@ -58,7 +58,7 @@ export class StateFile {
     const found = (await this.#readOwnEnv()) ?? (await this.#restoreParked());
     if (found === null) {
       if (await this.#hasHistory()) {
-        this.#options.warn('STATE_CORRUPT: state.json is missing, but not the releases; rebuilt from what is there');
+        this.#options.warn('STATE_CORRUPT: state.json is missing although releases exist; rebuilt from the releases');
         await this.update(await this.#options.rebuild());
       }
     } else if (isInvalidState(found)) {

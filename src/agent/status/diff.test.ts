@@ -125,7 +125,7 @@ it.each<[string, () => Promise<void>, RegExp]>([
       const last_check_in = { at: '2026-11-26T12:00:00.000Z', action: 'down', desired_sha: null } as const;
       await withState(await onHost(web('a')), null, { last_check_in });
     },
-    /^the tenancy service wants the project taken down$/,
+    /^the desired state is that the project is down$/,
   ],
   [
     'the desired bundle is not there yet',

@@ -54,7 +54,7 @@ async function compare(settings: Settings, releases: Releases, { bundle, signal 
   const state = await stateOf(settings);
   const applied = state?.applied_sha ?? null;
   if (applied === null)
-    throw new Fault('failed', 'nothing is applied on this host: deployd plan tells what an apply would do');
+    throw new Fault('failed', 'nothing is applied on this host: deployd plan shows what an apply would do');
   const sideAt = (path: string) => readSide(path, settings, signal);
   const before = await sideAt(await archiveOf(releases, applied, 'applied'));
   const path = bundle ?? (await archiveOf(releases, desiredIn(state), 'desired'));
@@ -69,7 +69,7 @@ async function stateOf({ state_dir, env }: Settings): Promise<State | null> {
 
 function desiredIn(state: State | null): Sha {
   const { action = null, desired_sha: sha = null } = state?.last_check_in ?? {};
-  if (action === 'down') throw new Fault('failed', 'the tenancy service wants the project taken down');
+  if (action === 'down') throw new Fault('failed', 'the desired state is that the project is down');
   if (sha === null) throw new Fault('failed', 'no bundle is desired as of the last check-in');
   return sha;
 }

@@ -93,7 +93,7 @@ function describeDecision(decision: Decision): string {
     case 'desired':
       return describeDesired(decision);
     case 'paused':
-      return `the wanted bundle failed before; it is not tried again for another ${decision.seconds} s`;
+      return `the desired bundle has failed; it is not tried again for another ${decision.seconds} s`;
     case 'deferred':
       return deferralMeanings[decision.by];
     case 'unhealthy':
@@ -113,15 +113,15 @@ function describeDecision(decision: Decision): string {
     case 'started':
       return describeStarted(decision);
     case 'current-restored':
-      return `no container was touched; in force is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
+      return `no container was changed; current is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
     case 'reverted':
-      return `the release before, ${shortSha(decision.sha)}, was restored and is healthy`;
+      return `the previous release, ${shortSha(decision.sha)}, was restored and is healthy`;
     case 'revert-failed':
-      return `the release before, ${shortSha(decision.sha)}, could not be brought back yet; the next tick goes on`;
+      return `the previous release, ${shortSha(decision.sha)}, could not be restored yet; the next tick continues`;
     case 'revert-ended':
-      return `the release before, ${shortSha(decision.sha)}, could not be brought back; the next bundle is applied as usual`;
+      return `the previous release, ${shortSha(decision.sha)}, could not be restored; the next bundle is applied as usual`;
     case 'interrupted-reverted':
-      return `the half-made apply was undone; ${shortSha(decision.sha)} is in force`;
+      return `the interrupted apply was undone; ${shortSha(decision.sha)} is current`;
     default:
       return describeEvent(decision);
   }
@@ -139,9 +139,9 @@ function describeEvent({ word }: { word: string }): string {
 
 const eventSentences: Readonly<Record<string, string>> = {
   'engine-unreachable': 'the container engine did not answer',
-  'engine-failed': 'the container engine could not tell what runs',
-  'not-reverted': 'what failed is left as it is: there is no release before it, or on_failure is leave',
-  'token-replaced': 'the token was leased anew before its maximum',
+  'engine-failed': 'the container engine could not list the containers',
+  'not-reverted': 'the failed release was left: there is no previous release, or on_failure is leave',
+  'token-replaced': 'the token was replaced before its maximum lifetime',
 };
 
 /** The first 12 digits of a digest; the JSON contains all. */
@@ -164,9 +164,9 @@ const explanatoryWords = new Set<Decision['word']>([
 ]);
 
 const deferralMeanings = {
-  hold: 'an operator holds this host',
+  hold: 'deployments on this host are paused',
   window: 'no window of this host is open',
-  leader: 'another manager of the swarm leads, and acts',
+  leader: 'another manager of the swarm is the leader',
 };
 
 function describeDesired({ action, applied, desired, reason }: Extract<Decision, { word: 'desired' }>): string {
@@ -175,22 +175,22 @@ function describeDesired({ action, applied, desired, reason }: Extract<Decision,
   switch (kind) {
     case 'sha_changed':
       return applied === null
-        ? `the wanted bundle is ${target}, and none was applied`
-        : `the wanted bundle changed from ${shortSha(applied)} to ${target}`;
+        ? `the desired bundle is ${target}; no bundle is applied`
+        : `the desired bundle changed from ${shortSha(applied)} to ${target}`;
     case 'retry':
-      return `${target} is tried again, failed tries so far: ${detail}`;
+      return `${target} is tried again; failed attempts so far: ${detail}`;
     case 'resume':
-      return `an apply of ${target} that was cut short goes on (${detail})`;
+      return `the interrupted apply of ${target} continues (${detail})`;
     case 'reapply':
-      return `${target} is applied and was ordered again`;
+      return `${target} is already applied, and is applied again as requested`;
     case 'drift':
       return `services were unhealthy: ${detail.replaceAll(',', ', ')}`;
     case 'leader':
-      return `${detail} leads the swarm`;
+      return `${detail} is the leader of the swarm`;
     case 'retired':
       return 'the backend is retired, so the project goes down';
     default:
-      return action === 'none' ? 'nothing new is wanted' : `ordered was ${action}`;
+      return action === 'none' ? 'the desired bundle has not changed' : `the action is ${action}`;
   }
 }
 
@@ -223,14 +223,14 @@ function isRefusal(code: string): code is RefusalCode {
 
 /** What each common failure means; refusals have their meaning in machines/refusals.ts (spec §9). */
 const failureMeanings: Readonly<Record<string, string>> = {
-  PULL_FAILED: 'an image cannot be had from its registry',
+  PULL_FAILED: 'an image could not be pulled from its registry',
   UP_FAILED: 'docker compose up failed',
   DOWN_FAILED: 'docker compose down failed',
   UNHEALTHY: 'containers did not become healthy in time',
   RUNTIME_UNAVAILABLE: 'the container engine does not answer',
-  ENGINE_ERROR: 'the container engine answers, but cannot do what was asked',
+  ENGINE_ERROR: 'the container engine answers with an error',
   AGENT_UNAUTHENTICATED: 'the tenancy service or the mesh refuses this agent; a new grant is needed',
-  AGENT_ENV_MISMATCH: 'the token belongs to another env than config.yaml says',
+  AGENT_ENV_MISMATCH: 'the token belongs to an environment other than `env` in config.yaml',
   TLS_UNTRUSTED: 'the certificate of a service is not trusted',
   CLOCK_SKEW: 'the clock of this host is wrong',
   DISK_WRITE_FAILED: 'the state directory cannot be written to',

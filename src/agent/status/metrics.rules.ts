@@ -48,7 +48,7 @@ export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[
 }
 
 function exportMetric({ exports }: TickCounts): MetricFamily {
-  return counter('deployd_trace_exports', 'Traces by what became of their export.', samplesBy('result', exports));
+  return counter('deployd_trace_exports', 'Exports of traces, by result.', samplesBy('result', exports));
 }
 
 /** The metrics of a named env, which has the engine's host in common with others (spec §22.4). */
@@ -62,7 +62,7 @@ function stateMetrics(state: Readonly<State>, isStale: boolean): MetricFamily[] 
   const inSync = Number(!isStale && outOfSyncReason(state) === null);
   return [
     gauge('deployd_in_sync', '1 when the host runs what it should, well.', [{ value: inSync }]),
-    gauge('deployd_failing', '1 while the wanted bundle has failed.', [{ value: Number(state.failing !== null) }]),
+    gauge('deployd_failing', '1 while the desired bundle has failed.', [{ value: Number(state.failing !== null) }]),
     gauge('deployd_pending_reports', 'Reports not delivered yet.', [{ value: state.pending_reports.length }]),
     ...timestamp('deployd_last_check_in_timestamp_seconds', 'Last check-in.', state.last_check_in?.at),
     ...timestamp('deployd_offline_since_timestamp_seconds', 'Since when no check-in succeeds.', state.offline_since),
@@ -133,7 +133,7 @@ const countNames = {
 
 const refusalCodes = Object.keys(refusals);
 
-/** What an earlier metrics file counted; text that is no count of a known name is passed over. */
+/** What an earlier metrics file counted; text that is not a count of a known name is passed over. */
 export function tickCountsIn(text: string): TickCounts {
   const readBack = (name: string, keys: readonly string[]): Record<string, number> =>
     Object.fromEntries(

@@ -149,9 +149,9 @@ it.each<[Partial<State>, string | null]>([
   [{ last_outcome: { at, outcome: 'held', code: null, detail: 'held until x' } }, 'held until x'],
   [{ last_outcome: { at, outcome: 'outsideWindow', code: null, detail: 'outside x' } }, 'outside x'],
   [{ last_check_in: null }, 'no check-in yet'],
-  [{ attempt: { sha, phase: 'promoted', at } }, `${sha} is half applied (promoted); the next tick goes on with it`],
-  [{ applied_sha: null }, `wanted is ${sha}, applied is nothing`],
-  [{ last_check_in: { at, action: 'down', desired_sha: null } }, `wanted is nothing, applied is ${sha}`],
+  [{ attempt: { sha, phase: 'promoted', at } }, `${sha} is half applied (promoted); the next tick continues it`],
+  [{ applied_sha: null }, `desired is ${sha}, applied is nothing`],
+  [{ last_check_in: { at, action: 'down', desired_sha: null } }, `desired is nothing, applied is ${sha}`],
 ])('a host with %j is not in sync because: %s', (patch, reason) => {
   expect(outOfSyncReason({ ...converged, ...patch })).toBe(reason);
 });
@@ -271,7 +271,7 @@ describe('the status text', () => {
 
   it('shows the error of the state file in place of its content', () => {
     const state = emptyState('eu-1');
-    const stateError = 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it';
+    const stateError = 'STATE_CORRUPT: state.json is not a JSON object; the next tick rebuilds it';
     const headlines = (token: boolean) => {
       const status = statusOf(settings, state, { ...facts, token });
       return formatStatus(status, { state, stateError, now: new Date(at) }).split('\n  host')[0];

@@ -160,8 +160,8 @@ export function outOfSyncReason(state: State): string | null {
   if (last_outcome !== null && isFailure(last_outcome.outcome)) return formatOutcome(last_outcome);
   if (last_outcome !== null && waits(last_outcome)) return last_outcome.detail;
   if (last_check_in === null) return 'no check-in yet';
-  if (attempt !== null) return `${attempt.sha} is half applied (${attempt.phase}); the next tick goes on with it`;
-  return desired === applied_sha ? null : `wanted is ${desired ?? 'nothing'}, applied is ${applied_sha ?? 'nothing'}`;
+  if (attempt !== null) return `${attempt.sha} is half applied (${attempt.phase}); the next tick continues it`;
+  return desired === applied_sha ? null : `desired is ${desired ?? 'nothing'}, applied is ${applied_sha ?? 'nothing'}`;
 }
 
 /** True where what is desired waits for the end of a hold, or for a window. */

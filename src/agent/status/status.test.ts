@@ -54,7 +54,7 @@ it.each([true, false])('reports a corrupt state and does not change it (json: %s
   await writeFile(join(dir, 'state.json'), '{');
   const before = await readdir(dir);
   expect(await run(json)).toBe(1);
-  expect((json ? warnings : results).join('\n')).toMatch(/^STATE_CORRUPT: state\.json is no JSON object/);
+  expect((json ? warnings : results).join('\n')).toMatch(/^STATE_CORRUPT: state\.json is not a JSON object/);
   expect(await readdir(dir)).toEqual(before);
 });
 

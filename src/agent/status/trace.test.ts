@@ -62,7 +62,7 @@ it('is not even read at the end of a quiet tick after a quiet one', async () => 
   await expect(endTick('applied', true)).rejects.toMatchObject({ name: 'Fault' });
 });
 
-it('is no condition of a hold', async () => {
+it('is not a condition of a hold', async () => {
   await mkdir(join(state_dir, 'history.jsonl'));
   expect(await hold({ state_dir }, { until: '1h', reason: '', by: null }, out)).toBe(0);
   expect([await readdir(state_dir), errors]).toEqual([

@@ -69,10 +69,13 @@ async function readNewest(traces: Traces, files: TraceFile[]): Promise<Trace | s
 async function readByTick(traces: Traces, files: TraceFile[], tick: string): Promise<Trace | string> {
   const matching = files.filter((file) => file.tick.startsWith(tick));
   const [file] = matching;
-  if (file === undefined) return `no trace of a tick ${tick}: deployd trace --list shows which there are`;
+  if (file === undefined) return `no trace of a tick ${tick}: deployd trace --list lists the traces`;
   if (matching.length > 1)
     return `${matching.length} ticks begin with ${tick}: ${matching.map((each) => each.tick).join(', ')}`;
-  return (await traces.read(file)) ?? `the trace of tick ${file.tick} cannot be read: a power cut may have emptied it`;
+  return (
+    (await traces.read(file)) ??
+    `the trace of tick ${file.tick} cannot be read: it may have been lost when the host lost power`
+  );
 }
 
 async function otherTraces(traces: Traces, files: TraceFile[], chosen: Trace): Promise<string[]> {

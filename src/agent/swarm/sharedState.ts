@@ -71,7 +71,7 @@ export class SharedState implements StateStore {
     const [seen, next] = [this.#seen, { ...this.state, ...patch }];
     if (seen !== null && !isSame(seen.state.facts, sharedFactsOf(next))) await this.#share(seen, next);
     if (seen === null && patch.attempt)
-      throw failedFault('RUNTIME_UNAVAILABLE', 'the swarm does not tell whether this node may act');
+      throw failedFault('RUNTIME_UNAVAILABLE', 'the swarm does not report whether this node is the leader');
     await this.#parts.file.update(patch);
   }
 
@@ -97,10 +97,7 @@ export class SharedState implements StateStore {
 
   #superseded(): Fault {
     this.#seen = null;
-    return new Fault(
-      'interrupted',
-      'another manager of the swarm acts in place of this one, and goes on with the work',
-    );
+    return new Fault('interrupted', 'another manager of the swarm is the leader now and continues the work');
   }
 }
 

@@ -102,7 +102,7 @@ interface ServiceParts {
   sha: string;
   /** The contents that it mounts. */
   contents: readonly ContentMount[];
-  /** The items of `volumes` that are no contents. */
+  /** The items of `volumes` that are not contents. */
   volumes: readonly ModelObject[];
 }
 

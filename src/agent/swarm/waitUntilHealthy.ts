@@ -164,7 +164,7 @@ function tellMoves({ tick }: { tick: RunningTick }, moved: readonly StackTask[])
 
 /**
  * Looks at the tasks of the stack on all nodes, by the record that the managers share. Every manager can, not only the leader.
- * Throws `RUNTIME_UNAVAILABLE` on a node that is no manager, and while this host does not know what the others have applied.
+ * Throws `RUNTIME_UNAVAILABLE` on a node that is not a manager, and while this host does not know what the others have applied.
  */
 export async function lookAtStack(
   deps: ObserverDependencies,

@@ -298,6 +298,6 @@ async function replaceToken(deps: TokenDependencies, signal: AbortSignal): Promi
   vault.setToken(login.token);
   await state.update({ token: issuedTokenStatus(login, new Date()) });
   await secretstore.revokeSelf(oldToken, signal).catch(() => undefined);
-  tick.journal.info('token leased anew before its maximum');
+  tick.journal.info('token replaced before its maximum lifetime');
   recordDecision({ word: 'token-replaced' });
 }

@@ -11,7 +11,7 @@ export interface Tenancy {
   checkIn: (body: CheckInRequest, signal: AbortSignal, tries?: number) => Promise<CheckInResponse>;
   /** Requests a lease for one login; its JWT is registered for redaction. */
   lease: (purpose: LeaseRequest['purpose'], signal: AbortSignal) => Promise<Lease>;
-  /** The signatures of a bundle, as JSON; none where the service knows of none. Throws SIGNATURE_REFUSED for what is no list of them. */
+  /** The signatures of a bundle, as JSON; none where the service knows of none. Throws SIGNATURE_REFUSED for what is not a list of them. */
   signatures: (sha: Sha, signal: AbortSignal) => Promise<unknown[]>;
   /** `rejected` means that this report will never be accepted, so it need not be kept. */
   report: (body: object, signal: AbortSignal) => Promise<'delivered' | 'rejected'>;

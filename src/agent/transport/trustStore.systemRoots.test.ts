@@ -157,7 +157,7 @@ test.each([
     expect(await calling(ofTenancy)).toBe(1);
     expect(await readFile(remembered(), 'latin1')).toBe(first.pem);
     expect(warnings).toEqual([
-      `1 of the 2 certificates in ${bundle()} cannot be read and count for nothing: make it anew (update-ca-certificates, update-ca-trust)`,
+      `1 of the 2 certificates in ${bundle()} cannot be read and are ignored: create the file again (update-ca-certificates, update-ca-trust)`,
     ]);
   },
 );

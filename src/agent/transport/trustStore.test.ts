@@ -43,7 +43,7 @@ describe.each([tenancy, secretstore])('a CA file of %s', (peer) => {
     await writeFile(file, text);
     await expect(call()).rejects.toMatchObject({
       code: 'TLS_UNTRUSTED',
-      message: `TLS_UNTRUSTED: ${peer === tenancy ? 'tenancy service' : peer}: ${peer}_ca ${file} cannot be used (no certificate in it): put the authority that the service is trusted by there, in PEM`,
+      message: `TLS_UNTRUSTED: ${peer === tenancy ? 'tenancy service' : peer}: ${peer}_ca ${file} cannot be used (no certificate in it): store the certificate authority of the service there, in PEM`,
     });
     expect(bed.server.requests).toEqual([]);
   });
@@ -61,7 +61,7 @@ describe('the bundle of the system', () => {
     await writeFile(bundle, text);
     await expect(call()).rejects.toMatchObject({
       code: 'TLS_UNTRUSTED',
-      message: `TLS_UNTRUSTED: tenancy service: ${bundle} of the system cannot be used (no certificate in it): make it anew (update-ca-certificates, update-ca-trust), or set tenancy_ca`,
+      message: `TLS_UNTRUSTED: tenancy service: ${bundle} of the system cannot be used (no certificate in it): create it again (update-ca-certificates, update-ca-trust), or set tenancy_ca`,
     });
     expect(bed.server.requests).toEqual([]);
   });

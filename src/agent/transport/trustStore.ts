@@ -94,8 +94,8 @@ function withCaFile<T>(settings: Settings, peer: Peer, work: (ca: CaBundle | nul
     const subject = caFile === null ? `${path} of the system` : `${key} ${caFile}`;
     const remedy =
       caFile === null
-        ? `make it anew (update-ca-certificates, update-ca-trust), or set ${key}`
-        : 'put the authority that the service is trusted by there, in PEM';
+        ? `create it again (update-ca-certificates, update-ca-trust), or set ${key}`
+        : 'store the certificate authority of the service there, in PEM';
     throw failedFault('TLS_UNTRUSTED', `${peerNames[peer]}: ${subject} cannot be used (${code}): ${remedy}`);
   }
 }
@@ -136,7 +136,7 @@ export function openSystemRoots(file: string | null, { bundlePaths, warn }: Root
       hasWarned = true;
       const unreadable = `${trusted.length - roots.length} of the ${trusted.length} certificates in ${path}`;
       warn?.(
-        `${unreadable} cannot be read and count for nothing: make it anew (update-ca-certificates, update-ca-trust)`,
+        `${unreadable} cannot be read and are ignored: create the file again (update-ca-certificates, update-ca-trust)`,
       );
     }
     const updated = new Set([...remembered(trusted), ...issuersOf(leaf, roots)]);

@@ -108,7 +108,7 @@ describe('an entry is refused for its name', () => {
     [`a/${'n'.repeat(256)}`, '0', 'has a part longer than 255 bytes'],
     ['é'.repeat(128), '0', 'has a part longer than 255 bytes'],
     ['a/'.repeat(512) + 'b', '0', 'is longer than 1024 bytes'],
-    ['a/'.repeat(64) + 'b', '0', 'lies below more than 63 directories'],
+    ['a/'.repeat(64) + 'b', '0', 'is below more than 63 directories'],
   ])('%j of type %s', (name, type, fault) => {
     expect(validateEntry({ name, type, mode: 0o644, size: 0 }, nothing)).toEqual(faultWith(fault));
   });
@@ -121,8 +121,8 @@ describe('an entry is refused for a collision with an earlier one', () => {
     ['conf', '5', 'occurs twice'],
     ['dir', '0', 'occurs twice'],
     ['deep', '0', 'occurs twice'],
-    ['conf/a', '0', 'lies below the file "conf"'],
-    ['Conf/a', '0', 'lies below the file "conf"'],
+    ['conf/a', '0', 'is below the file "conf"'],
+    ['Conf/a', '0', 'is below the file "conf"'],
     ['CONF', '0', 'collides with "conf" but for its case'],
     ['Dir/a', '0', 'collides with "dir" but for its case'],
     ['deep/ER/other', '0', 'collides with "deep/er" but for its case'],

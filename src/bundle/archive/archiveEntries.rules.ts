@@ -129,7 +129,7 @@ function pathFault({ path, kind }: ArchiveEntry, name: string): EntryFault | nul
   if (parts.includes('..')) return ['leads out of the bundle', packRelative];
   if (parts.some((part) => Buffer.byteLength(part) > maxBytes.name))
     return [`has a part longer than ${maxBytes.name} bytes`, rename];
-  if (parts.length > maxDirectories + 1) return [`lies below more than ${maxDirectories} directories`, 'move it up'];
+  if (parts.length > maxDirectories + 1) return [`is below more than ${maxDirectories} directories`, 'move it up'];
   const folded = parts.map(foldPath);
   if (folded.includes('.env'))
     return ['is a .env file, which only the agent writes', 'put its names into variables or secrets of manifest.json'];
@@ -139,7 +139,7 @@ function pathFault({ path, kind }: ArchiveEntry, name: string): EntryFault | nul
 function collision(entry: ArchiveEntry, occupied: OccupiedPaths): EntryFault | null {
   for (const parent of parentsOf(entry.path)) {
     const existing = occupied.get(parent.toLowerCase());
-    if (existing?.kind === 'file') return [`lies below the file ${quoteForLog(existing.path)}`, leaveOneOut];
+    if (existing?.kind === 'file') return [`is below the file ${quoteForLog(existing.path)}`, leaveOneOut];
     if (existing !== undefined && existing.path !== parent) return spellingFault(existing.path);
   }
   const existing = occupied.get(entry.path.toLowerCase());

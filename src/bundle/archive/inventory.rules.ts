@@ -35,7 +35,7 @@ export interface Inventory extends BundleContents {
   repairs: { path: string; count: number }[];
 }
 
-/** Parses the inventory of release `sha`; null when the text is no valid one. */
+/** Parses the inventory of release `sha`; null when the text is not a valid one. */
 export function parseInventory(text: string, sha: Sha): Inventory | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -144,9 +144,7 @@ it('tells what cannot be read or written, and replaces no file', async () => {
     `failed: cannot read ${join(dir, 'gone')}: no such file or directory`,
   );
   writeFileSync(file, 'kept');
-  expect(await faultOf(pack(dir, file))).toBe(
-    `failed: cannot write ${file}: something stands in its place; move it away`,
-  );
+  expect(await faultOf(pack(dir, file))).toBe(`failed: cannot write ${file}: another file has this name; move it away`);
   expect(readFileSync(file, 'utf8')).toBe('kept');
   expect(await faultOf(pack(dir, join(file, 'below')))).toBe(`failed: cannot write ${join(file, 'below')}: ENOTDIR`);
 });

@@ -22,7 +22,7 @@ export interface ExtensionHeader {
 export const blockBytes = 512;
 
 /** The refusal of a bundle that must not be unpacked, with its cure (spec §9). */
-export function bundleUnsafe(text: string, cure = 'pack it anew, as deployctl bundle pack does'): Fault {
+export function bundleUnsafe(text: string, cure = 'pack it again with deployctl bundle pack'): Fault {
   return refusedFault([refusalWith('BUNDLE_UNSAFE', [{ text, cure }])]);
 }
 

@@ -47,7 +47,7 @@ it.each(['/f', '~/f', 'none', 'd', 'x/~f'])('the file %s of a config is left ope
   const files = { '~/f': '', f: '', 'd/f': '' };
   expect(of('configs', `{file: ${file}}`, files)).toMatchObject({ part: { file }, copies: [] });
   expect(of('configs', `{file: ${file}}`, files).undecided).toEqual([
-    `config my-x: file: ${file} is no file of the project → make it one`,
+    `config my-x: file: ${file} is not a file of the project → make it one`,
   ]);
 });
 

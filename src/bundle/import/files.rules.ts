@@ -177,7 +177,7 @@ function bringContent(map: MapNode, file: Scalar<string>, context: Context): voi
   const { work, place } = context;
   const path = joinPath('.', file.value);
   if (/^[/~]/.test(file.value) || work.tree.kindOf(path) !== 'file')
-    leaveUndecided(work, place, [`${printable(file.value)} is no file of the project`, 'make it one']);
+    leaveUndecided(work, place, [`${printable(file.value)} is not a file of the project`, 'make it one']);
   else if (isKeyFile(path, work)) readFromSecretstore(map, context);
   else if (bringFile(path, work) !== path) setText(file, `./${bringFile(path, work)}`);
 }

@@ -11,7 +11,7 @@ import {
 
 const secret = 'its value is a secret, and a bundle holds none';
 const content = 'it is a secret, and a bundle holds none';
-const literal = 'a variable may not decide a name, a path or a power over the host';
+const literal = 'a variable must not decide a name, a path or a privilege over the host';
 const key = '-----BEGIN PRIVATE KEY-----';
 
 describe('an import tells', () => {
@@ -21,12 +21,14 @@ describe('an import tells', () => {
     [
       '{image: x, build: ., develop: {watch: []}}',
       {},
-      ['service a: build: is left out; push the image x, because a host runs images, it builds none'],
+      ['service a: build: is left out; push the image x, because hosts run images and do not build them'],
     ],
     [
       '{build: .}',
       {},
-      ['service a: build: a host runs images, it builds none → --image a=REFERENCE of what its build pushes'],
+      [
+        'service a: build: hosts run images and do not build them → --image a=REFERENCE with the image that its build pushes',
+      ],
     ],
     ['{image: x}', {}, ['service a: image: y, because it was chosen'], { images: new Map([['a', 'y']]) }],
     ['{image: x}', {}, [], { images: new Map([['none', 'y']]) }],
@@ -123,7 +125,7 @@ describe('an import tells', () => {
       'networks',
       '{n: {driver: overlay}}',
       {},
-      ['network n: driver: overlay is left out, because a bundle runs on one host, which is no swarm'],
+      ['network n: driver: overlay is left out, because a bundle runs on one host, which is not a swarm'],
     ],
     [
       'networks',
@@ -138,7 +140,7 @@ describe('an import tells', () => {
       { f: key },
       [`config c: file: its content is the variable C now, because ${content}`],
     ],
-    ['configs', '{c: {file: f}}', {}, ['config c: file: f is no file of the project → make it one']],
+    ['configs', '{c: {file: f}}', {}, ['config c: file: f is not a file of the project → make it one']],
     [
       'configs',
       '{c: {external: true}}',
@@ -159,10 +161,10 @@ describe('an import tells', () => {
     };
     expect(linesOf(files, {}, ['a.yaml', 'd.yaml'])).toEqual([
       'file a.yaml: include: b.yaml, because the manifest names all compose files',
-      'service a: extends: the service of c.yaml is written out, because each file of a bundle is judged by itself',
-      'service a: ports: !override is carried out in the files before, because a bundle has no YAML tags',
-      'file: volumes: !reset is carried out in the files before, because a bundle has no YAML tags',
-      'file a.yaml: include: oci://x is no file of the project → fetch it, and name it by -f',
+      'service a: extends: the service of c.yaml is written out, because each file of a bundle is validated separately',
+      'service a: ports: !override is carried out in the preceding files, because a bundle has no YAML tags',
+      'file: volumes: !reset is carried out in the preceding files, because a bundle has no YAML tags',
+      'file a.yaml: include: oci://x is not a file of the project → fetch it, and name it by -f',
       'service b: extends: c.yaml has no such service, or cannot be read → write the service out',
     ]);
   });
@@ -173,7 +175,7 @@ describe('an import tells', () => {
       'b.yaml': 'services: {a: {ports: !reset []}}\n',
     };
     expect(linesOf(files, {}, ['a.yaml', 'b.yaml'])).toEqual([
-      'service a: ports: !reset is carried out in the files before, because a bundle has no YAML tags',
+      'service a: ports: !reset is carried out in the preceding files, because a bundle has no YAML tags',
       'service a: ports: is merged into what a later file resets → take it out of a.yaml by hand',
     ]);
   });

@@ -84,7 +84,7 @@ export interface ImportChoices {
   pins?: ReadonlyMap<string, { reference: string } | { fault: string }>;
   /** Names that are secrets, whatever they look like. */
   secrets: ReadonlySet<string>;
-  /** Names that are no secrets; null leaves the value that the project has. */
+  /** Names that are not secrets; null leaves the value that the project has. */
   variables: ReadonlyMap<string, string | null>;
 }
 
@@ -175,7 +175,7 @@ export function bringDirectory(path: string, files: readonly TreeFile[], work: I
   return into;
 }
 
-/** Whether a file is a `.env` or holds a private key, so that it is no part of a bundle. */
+/** Whether a file is a `.env` or holds a private key, so that it is not part of a bundle. */
 export function isKeyFile(path: string, { tree }: Pick<ImportWork, 'tree'>): boolean {
   return /(^|\/)\.env$/.test(path) || holdsPrivateKey(tree.textOf(path) ?? '');
 }

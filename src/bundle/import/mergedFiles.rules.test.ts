@@ -45,7 +45,7 @@ describe('a file that resets', () => {
       'a.yaml': 'x-a: &a {image: x, tty: true}\nservices: {a: *a, b: {<<: *a}}\n',
       'b.yaml': 'services: {a: {tty: !reset }, b: {tty: !reset , deploy: {mode: !reset }}}\nnetworks: {n: !reset {}}\n',
     };
-    const reset = '!reset is carried out in the files before, because a bundle has no YAML tags';
+    const reset = '!reset is carried out in the preceding files, because a bundle has no YAML tags';
     expect(linesOf(files, {}, ['a.yaml', 'b.yaml'])).toEqual([
       `service a: tty: ${reset}`,
       `service b: tty: ${reset}`,
@@ -98,7 +98,7 @@ describe('files that are included', () => {
     const { manifest, composeFiles, report } = importedBundle(files, {}, ['a.yaml']);
     expect(manifest.compose).toEqual(['b.yaml', 'a.yaml']);
     expect(parse(composeFiles.get('a.yaml') ?? '')).toHaveProperty('include');
-    expect(report.undecided.map(({ what }) => what)).toEqual(['c.yaml, none.yaml is no file of the project']);
+    expect(report.undecided.map(({ what }) => what)).toEqual(['c.yaml, none.yaml is not a file of the project']);
   });
 
   it('are read ten deep, and into themselves once', () => {
@@ -108,7 +108,7 @@ describe('files that are included', () => {
     ]);
     const { manifest, report } = importedBundle(Object.fromEntries([...chain, ['13.yaml', web('')]]), {}, ['0.yaml']);
     expect(manifest.compose[0]).toBe('10.yaml');
-    expect(report.undecided.map(({ what }) => what)).toEqual(['11.yaml is no file of the project']);
+    expect(report.undecided.map(({ what }) => what)).toEqual(['11.yaml is not a file of the project']);
     const loop = { 'a.yaml': `include: [b.yaml]\n${web('')}`, 'b.yaml': `include: [a.yaml]\n${web('')}` };
     expect(importedBundle(loop, {}, ['a.yaml']).manifest.compose).toEqual(['b.yaml', 'a.yaml']);
   });

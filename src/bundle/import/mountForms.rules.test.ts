@@ -154,7 +154,7 @@ describe('what does not come along', () => {
     ['./k:/k', { k: key }, 'k holds a secret, and does not come along → make it a secret'],
     ['./d:/d:ro', { 'd/a': 'x', 'd/k': key }, 'd/k holds a secret, and does not come along → make it a secret'],
     ['./l:/l', { l: { kind: 'foreign' } }, 'l is a link that leads out of the project, and does not come along → put'],
-    ['./s:/s', { s: { kind: 'special' } }, 's is no file or directory, and does not come along → put a file'],
+    ['./s:/s', { s: { kind: 'special' } }, 's is not a file or directory, and does not come along → put a file'],
     [
       './d:/d:ro',
       { 'd/a': 'x', 'd/l': { kind: 'foreign' } },
@@ -163,7 +163,7 @@ describe('what does not come along', () => {
     [
       './d:/d:ro',
       { 'd/a': 'x', 'd/s': { kind: 'special' } },
-      'd/s is no file or directory, and does not come along → put a file or directory there',
+      'd/s is not a file or directory, and does not come along → put a file or directory there',
     ],
   ])('of %s with %j', (mount, more, words) => {
     const found = volumesOf(JSON.stringify([mount]), more);

@@ -154,7 +154,7 @@ function mayComeAlong(path: string, kind: TreeFile['kind'], { work, place }: Con
 const holdsKey: [string, string] = ['holds a secret', 'make it a secret of the compose file, with an `environment`'];
 const kindFaults: Record<'foreign' | 'special', [string, string]> = {
   foreign: ['is a link that leads out of the project', 'put a file or directory there'],
-  special: ['is no file or directory', 'put a file or directory there'],
+  special: ['is not a file or directory', 'put a file or directory there'],
 };
 
 function moveSource(mount: BindMount, path: string, into: string): void {

@@ -25,7 +25,7 @@ export function replaceOverlays(work: ImportWork): void {
       if (map === null || textAt(valueAt(map, document, 'driver'), document) !== 'overlay') continue;
       for (const key of ['driver', 'driver_opts']) removeKey(map, key);
       const place = { owner: `network ${name}`, key: 'driver' };
-      tellChange(work, place, ['overlay is left out', 'a bundle runs on one host, which is no swarm']);
+      tellChange(work, place, ['overlay is left out', 'a bundle runs on one host, which is not a swarm']);
     }
   }
 }

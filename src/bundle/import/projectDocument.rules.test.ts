@@ -40,7 +40,7 @@ it.each([
     'more than 50000 values',
   ],
   ['services: {a: {image: "hunter2" "hunter2"}}\n', 'compose.yaml:1'],
-])('%j is no compose file', (text, problem) => {
+])('%j is not a compose file', (text, problem) => {
   const found = importFiles({ 'compose.yaml': text });
   expect(found).toEqual({ problems: expect.arrayContaining([expect.stringContaining(problem)]) as string[] });
   expect(JSON.stringify(found)).not.toContain('hunter2');

@@ -25,7 +25,7 @@ export interface ProjectDocument extends Aliases {
 
 /**
  * The documents of a compose file, read as leniently as compose reads it: a byte order mark and tags without a meaning
- * are dropped. `problems` has a line for each reason why it is no compose file.
+ * are dropped. `problems` has a line for each reason why it is not a compose file.
  */
 export function parseProjectFile(
   path: string,

@@ -33,8 +33,8 @@ describe('several files', () => {
       'compose.yaml': 'include: [oci://x/y, z.yaml]\nservices: {a: {image: x}}\n',
     });
     expect(undecided.map(({ what }) => what)).toEqual([
-      'oci://x/y is no file of the project',
-      'z.yaml is no file of the project',
+      'oci://x/y is not a file of the project',
+      'z.yaml is not a file of the project',
     ]);
     expect(files).toMatchObject({ 'compose.yaml': { include: ['oci://x/y', 'z.yaml'] } });
   });

@@ -33,7 +33,7 @@ import {
 /** Includes in includes, and bases of bases. */
 const maxDepth = 10;
 
-/** Reads compose files of the project and what they include and extend; `problems` tells what is no compose file. */
+/** Reads compose files of the project and what they include and extend; `problems` tells what is not a compose file. */
 export function readProject(paths: readonly string[], work: ImportWork): string[] {
   const seen = new Set<string>();
   const problems = paths.flatMap((path) => addFile(path, '.', { work, seen, depth: 0 }));
@@ -78,7 +78,7 @@ function readIncludes(document: ProjectDocument, base: string, { work, seen, dep
     const files = paths.map((path) => (path === null || /^[/~$]|:\/\/|^git@/.test(path) ? null : joinPath(base, path)));
     if (depth >= maxDepth || files.includes(null) || files.some((file) => work.tree.kindOf(file ?? '') !== 'file')) {
       leaveUndecided(work, place, [
-        `${printable(paths.join(', '))} is no file of the project`,
+        `${printable(paths.join(', '))} is not a file of the project`,
         'fetch it, and name it by -f',
       ]);
       return { problems: [], kept: true };
@@ -117,7 +117,7 @@ function resolveExtends(work: ImportWork): void {
     ownMapOf(service).items = mergeService(base, written as MapNode).items;
     tellChange(work, place, [
       `the service of ${printable(file)} is written out`,
-      'each file of a bundle is judged by itself',
+      'each file of a bundle is validated separately',
     ]);
   }
 }

@@ -82,7 +82,7 @@ it('the profiles that services share by a merge key are found', () => {
 describe('a service with a read-only filesystem', () => {
   it.each<[string, string, ProjectFiles, ExpectedImport]>([
     [
-      'is left open with a secret, which is no file in a bundle',
+      'is left open with a secret, which is not a file in a bundle',
       '{image: x, read_only: true, secrets: [{source: key}]}}\nsecrets: {key: {file: ./key}',
       { key: 'hunter2' },
       {

@@ -171,7 +171,7 @@ function profilesOf({ documents }: ImportWork): string[] {
 }
 
 /**
- * Leaves services with a read-only filesystem to decide that have a config or secret which is no file: compose copies it
+ * Leaves services with a read-only filesystem to decide that have a config or secret which is not a file: compose copies it
  * into the container, which the engine refuses.
  */
 export function findReadOnlyServices(work: ImportWork): void {
@@ -189,7 +189,7 @@ export function findReadOnlyServices(work: ImportWork): void {
   }
 }
 
-/** Names of the contents of a service that are no files, with their kind. */
+/** Names of the contents of a service that are not files, with their kind. */
 function copiedContents(service: string, kind: 'secret' | 'config', { documents }: ImportWork): string[] {
   const found = effectiveOf(documents, service, `${kind}s`);
   if (found === null) return [];
@@ -219,8 +219,8 @@ export function replaceBuilds(work: ImportWork): void {
   const lacking = [...built].filter((name) => imageTextOf(name) === null);
   for (const name of lacking)
     leaveUndecided(work, { owner: `service ${name}`, key: 'build' }, [
-      'a host runs images, it builds none',
-      `--image ${name}=REFERENCE of what its build pushes`,
+      'hosts run images and do not build them',
+      `--image ${name}=REFERENCE with the image that its build pushes`,
     ]);
   for (const { map, names } of servicePartsOf(documents)) {
     if (names.some((name) => lacking.includes(name))) continue;
@@ -229,7 +229,7 @@ export function replaceBuilds(work: ImportWork): void {
     for (const name of names)
       tellChange(work, { owner: `service ${name}`, key: 'build' }, [
         `is left out; push the image ${printable(imageTextOf(name) ?? '')}`,
-        'a host runs images, it builds none',
+        'hosts run images and do not build them',
       ]);
   }
 }

@@ -125,7 +125,7 @@ function envTemplates({ tree, envFiles }: ImportWork): string[] {
   );
 }
 
-/** The scalars of a document that are no keys: the texts in which compose replaces variables. */
+/** The scalars of a document that are not keys: the texts in which compose replaces variables. */
 export function valueScalars({ document }: ProjectDocument): Scalar<string>[] {
   const scalars: Scalar<string>[] = [];
   visit(document, {

@@ -97,7 +97,7 @@ it('a file of a config or secret, and whether it is from outside, is written out
 
 it('each place is told by its name, and nothing that stays', () => {
   const written = (place: string, before: string, after: string) =>
-    `${place}: ${before} is written out as ${after}, because a variable may not decide a name, a path or a power over the host`;
+    `${place}: ${before} is written out as ${after}, because a variable must not decide a name, a path or a privilege over the host`;
   const text =
     'name: $N\nservices: {a: {image: x, user: "$$1", ports: ["${P:-1-2}:1-2"], labels: ["b${A=1", "$N=1"]}}\n';
   expect(linesOf({ 'compose.yaml': text, '.env': 'N=n\n' })).toEqual([

@@ -97,7 +97,7 @@ function writeOutHome(scalar: Scalar<string>, { register }: ImportWork): void {
 function tellWrittenOut([before, after]: [string, string], place: Place, work: ImportWork): void {
   tellChange(work, place, [
     `${printable(before)} is written out as ${printable(after)}`,
-    'a variable may not decide a name, a path or a power over the host',
+    'a variable must not decide a name, a path or a privilege over the host',
   ]);
 }
 

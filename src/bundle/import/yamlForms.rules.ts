@@ -27,7 +27,7 @@ function resolveBelow(map: MapNode, path: string[], context: Context): void {
     if (tag === '!reset' || tag === '!override') {
       for (const earlier of context.before) removeEarlier(earlier, keys, context.work);
       tellChange(context.work, placeOf(keys), [
-        `${tag} is carried out in the files before`,
+        `${tag} is carried out in the preceding files`,
         'a bundle has no YAML tags',
       ]);
       if (tag === '!reset') removeKey(map, key.value);

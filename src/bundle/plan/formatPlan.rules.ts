@@ -58,7 +58,7 @@ function rowsOf({
 }
 
 function formatDisk({ paths, free_bytes, needed_bytes }: Plan['disk'][number]): string {
-  const free = free_bytes === null ? 'nobody can tell how much is' : formatSize(free_bytes, Math.floor);
+  const free = free_bytes === null ? 'an unknown amount' : formatSize(free_bytes, Math.floor);
   return `${paths.join(', ')}: needs ${formatSize(needed_bytes, Math.ceil)}, ${free} free`;
 }
 

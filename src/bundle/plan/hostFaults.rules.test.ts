@@ -138,7 +138,10 @@ describe('a plan on a host refuses what compose and engine will refuse', () => {
       'networks.n.ipv4_address 10.5.1.2 is outside the subnet of its network (compose.yaml:1)',
       onNetwork('ipv4_address: 10.5.1.2'),
     ],
-    ['networks.n.ipv4_address 10.5.0.1 is that of the gateway (compose.yaml:1)', onNetwork('ipv4_address: 10.5.0.1')],
+    [
+      'networks.n.ipv4_address 10.5.0.1 is the address of the gateway (compose.yaml:1)',
+      onNetwork('ipv4_address: 10.5.0.1'),
+    ],
     [
       'networks.n.ipv4_address 10.5.0.2 is one address for several containers (compose.yaml:1)',
       onNetwork('ipv4_address: 10.5.0.2', ', scale: 2'),
@@ -157,12 +160,12 @@ describe('a plan on a host refuses what compose and engine will refuse', () => {
 
   it.each<[string, string, Site?]>([
     [
-      'network default: enable_ipv6 needs a subnet of IPv6: the engine of this host has no addresses of its own for it (compose.yaml:2)',
+      'network default: enable_ipv6 needs an IPv6 subnet: the engine of this host has no IPv6 address pool (compose.yaml:2)',
       web('', 'networks: {default: {enable_ipv6: true}}'),
       { engine: old },
     ],
     [
-      'network default: its subnet overlaps that of network proxy, which is one outside the project (compose.yaml:2)',
+      'network default: its subnet overlaps the subnet of network proxy, which is outside the project (compose.yaml:2)',
       web('', 'networks: {default: {ipam: {config: [{subnet: 172.20.3.0/24}]}}}'),
     ],
     [
@@ -174,7 +177,7 @@ describe('a plan on a host refuses what compose and engine will refuse', () => {
       web('volumes: ["data:/x"]', 'volumes: {data: {external: true}}'),
     ],
     [
-      'service taken is no name here: deployd-eu-1-taken-1 is a container outside the project',
+      'service taken is not a name here: deployd-eu-1-taken-1 is a container outside the project',
       'services: {taken: {image: a}}',
     ],
     [

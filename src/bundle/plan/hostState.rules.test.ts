@@ -42,7 +42,7 @@ describe('disk space for a pull', () => {
       { device: 3, paths: ['/big'], freeBytes: 100 * gib },
     ];
     expect(validateDiskSpace({ needBytes: 3.66 * gib, headroomBytes: 2 * gib, filesystems })?.detail).toBe(
-      'needs 7.5 GiB on /var/lib/docker, /srv (1.5 × 3.7 GiB declared + 2.0 GiB headroom), 4.1 GiB free; cannot tell how much is free on /var/lib/containerd',
+      'needs 7.5 GiB on /var/lib/docker, /srv (1.5 × 3.7 GiB declared + 2.0 GiB headroom), 4.1 GiB free; the free space is unknown on /var/lib/containerd',
     );
     expect(refusalOf(null, gib, 0)?.detail).toBe('needs 1.0 GiB on /d0 (headroom alone), 0.0 MiB free');
     expect(refusalOf(null, gib)?.detail).toBe('no filesystem could be checked');

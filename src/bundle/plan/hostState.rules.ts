@@ -29,7 +29,7 @@ export function validateDiskSpace({ needBytes, headroomBytes, filesystems }: Dis
       : `${needFactor} × ${formatSize(needBytes, Math.ceil)} declared + ${formatSize(headroomBytes, Math.ceil)} headroom`;
   const faults = filesystems.flatMap(({ paths, freeBytes }) => {
     const where = paths.join(', ');
-    if (freeBytes === null) return [`cannot tell how much is free on ${where}`];
+    if (freeBytes === null) return [`the free space is unknown on ${where}`];
     if (freeBytes >= required) return [];
     return [`needs ${formatSize(required, Math.ceil)} on ${where} (${sum}), ${formatSize(freeBytes, Math.floor)} free`];
   });

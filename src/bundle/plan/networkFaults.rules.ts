@@ -58,7 +58,7 @@ export function ipv6Faults(bundle: BundleToStart, engine: EngineMeans): RefusedF
     .filter(({ hasIpv6, isBridge, subnets }) => hasIpv6 && isBridge && subnets?.every(({ family }) => family === 4))
     .flatMap(({ key, node }) =>
       fault(bundle.files, node, {
-        text: `network ${printable(key)}: enable_ipv6 needs a subnet of IPv6: the engine of this host has no addresses of its own for it`,
+        text: `network ${printable(key)}: enable_ipv6 needs an IPv6 subnet: the engine of this host has no IPv6 address pool`,
         cure: 'name a subnet below fd00::/8 under ipam.config, give the engine an IPv6 pool in default-address-pools, or install Docker 27 or newer',
       }),
     );
@@ -73,7 +73,7 @@ export function subnetFaults(bundle: BundleToStart, { networks }: EngineMeans): 
     return overlapping === undefined
       ? []
       : fault(bundle.files, node, {
-          text: `network ${printable(key)}: its subnet overlaps that of network ${printable(overlapping.name)}, which is one outside the project`,
+          text: `network ${printable(key)}: its subnet overlaps the subnet of network ${printable(overlapping.name)}, which is outside the project`,
           cure: 'choose another subnet, or leave ipam.config out',
         });
   });
@@ -119,7 +119,7 @@ export function addressFaults(bundle: BundleToStart): RefusedFault[] {
         const user = users.get(`${name} ${text}`);
         if (!jobs.has(service.name)) users.set(`${name} ${text}`, service.name);
         if (user !== undefined && !jobs.has(service.name))
-          return at(`is that of service ${printable(user)} too`, 'give each an address of its own');
+          return at(`is also used by service ${printable(user)}`, 'give each service its own address');
         if (replicasOf(service) > 1) return at('is one address for several containers', 'leave it out');
         return unusableAddress(address, network).flatMap(([message, cure]) => at(message, cure));
       }),
@@ -135,7 +135,7 @@ function unusableAddress(address: Subnet, { subnets, gateways, isBridge }: MadeN
   if (!own.some((subnet) => contains(subnet, address)))
     return [['is outside the subnet of its network', 'choose an address of the subnet']];
   return isBridge && gateways.includes(formatAddress(address))
-    ? [['is that of the gateway', 'choose another address of the subnet']]
+    ? [['is the address of the gateway', 'choose another address of the subnet']]
     : [];
 }
 

@@ -64,9 +64,13 @@ describe('a plan notices of a file that a service runs', () => {
       { text: crlf },
     ],
     ['entrypoint /app/run.sh is not executable', entry, { isExecutable: false }],
-    ['entrypoint /app/run.sh is no program and names no interpreter (exec format error)', entry, { text: 'echo hi\n' }],
     [
-      'entrypoint /app/run.sh is no program and names no interpreter (exec format error)',
+      'entrypoint /app/run.sh is not a program and names no interpreter (exec format error)',
+      entry,
+      { text: 'echo hi\n' },
+    ],
+    [
+      'entrypoint /app/run.sh is not a program and names no interpreter (exec format error)',
       entry,
       { text: '!/bin/sh\n' },
     ],
@@ -195,7 +199,7 @@ describe('a plan notices of a service', () => {
       'deploy.resources.limits.memory leaves no memory beside the heap of --maxmemory 1g (out of memory)',
       web('deploy: {resources: {limits: {memory: 512M}}}, command: redis-server --maxmemory 1gb'),
     ],
-    ['platform linux/arm64 is not that of this host (x86_64)', web('platform: linux/arm64'), { onHost: true }],
+    ['platform linux/arm64 differs from this host (x86_64)', web('platform: linux/arm64'), { onHost: true }],
   ])('%s', (text, compose, content = {}) => {
     expect(noticesOf(compose, content)).toEqual([`service web: ${text} (compose.yaml:1)`]);
   });

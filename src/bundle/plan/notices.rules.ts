@@ -89,7 +89,7 @@ function fileNotice(run: Execution, { text, isExecutable }: FileHead, architectu
     return [{ text: 'begins with a byte order mark, which hides its interpreter', cure: 'store it without one' }];
   return [
     {
-      text: 'is no program and names no interpreter (exec format error)',
+      text: 'is not a program and names no interpreter (exec format error)',
       cure: 'begin it with a line such as #!/bin/sh',
     },
   ];
@@ -140,7 +140,7 @@ function platformNotices(
   if (wanted === null || own === null || runsOn(wanted, own)) return [];
   return [
     {
-      text: `service ${printable(name)}: platform ${printable(text('platform'))} is not that of this host (${own})${placeOf(files, node('platform'))}`,
+      text: `service ${printable(name)}: platform ${printable(text('platform'))} differs from this host (${own})${placeOf(files, node('platform'))}`,
       cure: 'leave it out, or set up emulation on the host',
     },
   ];

@@ -208,9 +208,9 @@ describe('a plan shows', () => {
   const onlyApply = [
     {
       codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'],
-      why: 'what compose makes of the files with the real values: a tick judges that before it promotes anything',
+      why: 'the model that compose renders with the real values is validated by the tick before it promotes anything',
     },
-    { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not asked' },
+    { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not contacted' },
   ];
   const noDigest = { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' };
 
@@ -221,7 +221,7 @@ describe('a plan shows', () => {
     expect(not_judged).toEqual([
       {
         codes: ['BUNDLE_DIGEST', 'BUNDLE_UNSAFE'],
-        why: 'a directory is no archive; of its names and kinds all was judged',
+        why: 'a directory is not an archive; all its names and file types were checked',
       },
       ...onlyApply,
       { codes: ['ROLLBACK_REFUSED'], why: 'no state' },

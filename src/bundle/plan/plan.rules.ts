@@ -282,7 +282,7 @@ function digestNotCompared(sha: Sha | null): Plan['not_judged'] {
     sha === null
       ? {
           codes: ['BUNDLE_DIGEST', 'BUNDLE_UNSAFE'],
-          why: 'a directory is no archive; of its names and kinds all was judged',
+          why: 'a directory is not an archive; all its names and file types were checked',
         }
       : { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' },
   ];
@@ -292,9 +292,9 @@ function digestNotCompared(sha: Sha | null): Plan['not_judged'] {
 const onlyApplyCanValidate: Plan['not_judged'] = [
   {
     codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'],
-    why: 'what compose makes of the files with the real values: a tick judges that before it promotes anything',
+    why: 'the model that compose renders with the real values is validated by the tick before it promotes anything',
   },
-  { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not asked' },
+  { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not contacted' },
 ];
 
 const unfollowed = 'where links in the permitted paths lead was not looked at';

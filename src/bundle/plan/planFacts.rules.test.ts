@@ -55,7 +55,7 @@ it('a name that a container outside the project has is refused where the engine 
 
 it('a part of a volume is refused where the engine would mount the whole', () => {
   const part = 'volumes: [{type: volume, target: /x, volume: {subpath: a}}]';
-  const cure = 'give the service a volume of its own, or the host Docker 26 or newer';
+  const cure = 'give the service its own volume, or install Docker 26 or newer on the host';
   const fault = `COMPOSE_REFUSED: service web: volumes.volume.subpath is ignored by this engine, which would mount the whole volume (compose.yaml:1): ${cure}`;
   expect(faultsOf(planned(part, { engine: engine([], 1, false) }))).toEqual([fault]);
   expect(faultsOf(planned(part, { engine: engine([]) }))).toEqual([]);

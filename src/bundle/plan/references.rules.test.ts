@@ -18,7 +18,7 @@ function refusalOf(texts: string[], profiles: string[] = [], compose = texts.map
 const web = (line: string) => `services: {web: {image: x, ${line}}, db: {image: x}}`;
 
 describe('a service that names a service which the bundle does not have', () => {
-  const cure = 'which is no service of the bundle: add that service, or name another one';
+  const cure = 'which is not a service of the bundle: add that service, or name another one';
 
   it.each([
     ['depends_on', 'depends_on: [no]'],

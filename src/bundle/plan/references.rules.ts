@@ -17,7 +17,7 @@ import type { ComposeProject } from '../compose/composeProject.rules.ts';
 /**
  * COMPOSE_REFUSED for what compose refuses when it loads the files: a service that runs and names a service, network, volume,
  * config or secret that the bundle does not have, and services that depend on each other in a circle; or null. Nothing is said
- * of a bundle whose compose files could not all be read, nor of what is no name, which the policy refuses.
+ * of a bundle whose compose files could not all be read, nor of what is not a name, which the policy refuses.
  */
 export function validateReferences(
   { files, services, active }: ComposeProject,
@@ -38,7 +38,7 @@ function missingServices(service: string, layers: readonly ComposeNode[], servic
   return serviceDependenciesOf(layers)
     .filter(({ name }) => namePattern.test(name) && !services.has(name))
     .map(({ key, name }) => ({
-      text: `service ${printable(service)}: ${key} ${printable(name)}, which is no service of the bundle`,
+      text: `service ${printable(service)}: ${key} ${printable(name)}, which is not a service of the bundle`,
       cure: 'add that service, or name another one',
     }));
 }

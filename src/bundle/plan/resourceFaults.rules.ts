@@ -7,7 +7,7 @@ import { type BundleToStart, type EngineMeans, fault, isTrue, type ReadService }
 /** Docker's least memory of a container. */
 const leastMemoryBytes = 6 * 2 ** 20;
 
-/** compose copies what is no file of the bundle into the container, which must be writable for that. */
+/** compose copies what is not a file of the bundle into the container, which must be writable for that. */
 export function readOnlyFaults({ files, services }: BundleToStart): RefusedFault[] {
   const copied = (section: 'configs' | 'secrets') => {
     const all = files.flatMap(({ root }) => entriesOf(valueAt(root, section)));
@@ -26,7 +26,7 @@ export function readOnlyFaults({ files, services }: BundleToStart): RefusedFault
         const name = textOf(valueAt(hit, 'source') ?? hit) ?? '';
         return fault(files, hit, {
           text: `service ${printable(service.name)}: ${section} ${printable(name)} cannot be copied into a container that is read_only`,
-          cure: 'leave read_only out, supply the value in `environment`, or put what is no secret into a file of the bundle (`file`)',
+          cure: 'leave read_only out, supply the value in `environment`, or put values that are not secret into a file of the bundle (`file`)',
         });
       }),
     );

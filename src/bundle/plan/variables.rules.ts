@@ -127,7 +127,7 @@ function pathFault(path: string): string | null {
   return /^[A-Za-z0-9._~@+=:,/-]+$/.test(path) ? null : 'has a character other than letters, digits and ._~@+=:,-';
 }
 
-/** What decides the values of variables that are no secrets. */
+/** What decides the values of variables that are not secrets. */
 export interface VariableFacts {
   /** Null for a directory. */
   sha: Sha | null;

@@ -264,7 +264,7 @@ it.each<[string, string]>([
 it('files without a service, and names of several', () => {
   expect(curesOf('x-a: 1\n')).toEqual(['name the compose files in manifest.json']);
   expect(curesOf('services: {a: {container_name: xx}, b: {container_name: xx}}\n')).toEqual([
-    'give each a name of its own',
+    'give each service its own name',
   ]);
   expect(curesOf(service(`x-long: "${'x'.repeat(140_000)}"`))).toContain('put it into a file of the bundle');
   expect(curesOf(service(`command: "${'x '.repeat(40_000)}"`))).toContain('write it as a list');

@@ -82,10 +82,10 @@ describe('owner and mode of configs and secrets', () => {
   it.each([
     ['configs: [{source: c, mode: "0400"}]', [2, 33], 'reads a mode in quotes'],
     ['configs: [{source: c, mode: "${MODE:-0400}"}]', [2, 26], 'reads a mode in quotes'],
-    ['configs: [{source: c, mode: "0o400"}]', [2, 40], 'is no mode that compose reads'],
-    ['configs: [{source: c, mode: "888"}]', [2, 40], 'is no mode that compose reads'],
-    ['configs: [{source: c, mode: 0888}]', [5, 6], 'is no mode that compose reads'],
-    ['configs: [{source: c, mode: 256.0}]', [5, 6], 'is no mode that compose reads'],
+    ['configs: [{source: c, mode: "0o400"}]', [2, 40], 'is not a mode that compose reads'],
+    ['configs: [{source: c, mode: "888"}]', [2, 40], 'is not a mode that compose reads'],
+    ['configs: [{source: c, mode: 0888}]', [5, 6], 'is not a mode that compose reads'],
+    ['configs: [{source: c, mode: 256.0}]', [5, 6], 'is not a mode that compose reads'],
   ] as const)('refuses a mode that compose reads otherwise: %s', (service, composeVersion, problem) => {
     expect(textsOf(service, { host: { composeVersion } })).toEqual([expect.stringContaining(problem)]);
   });

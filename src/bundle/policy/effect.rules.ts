@@ -246,7 +246,7 @@ function unreadMode(node: Scalar, at: ValueLocation): Finding[] {
   return node.text.includes('$') || modeOf(node.text, isText) !== null
     ? []
     : refuseWithoutValue(node, keyAt(at, 'mode'), {
-        message: 'is no mode that compose reads',
+        message: 'is not a mode that compose reads',
         cure: 'write it as an octal number without quotes, such as 0440',
       });
 }

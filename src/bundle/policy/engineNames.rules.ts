@@ -26,7 +26,7 @@ export const containerName: Validator = textValidator((name, value, location) =>
   if (name.includes('$')) return [];
   if (!engineName.test(name) || replacementName.test(name))
     return refuse(value, location, {
-      message: `${printable(name)} is no name of a container`,
+      message: `${printable(name)} is not a name of a container`,
       cure: 'use letters, digits, ".", "_" and "-", and a letter or digit first',
     });
   return location.facts.outside?.containers.has(name) === true
@@ -71,7 +71,7 @@ export function validateContainerNames({ services }: MergedFiles): Finding[] {
     if (Math.max(...counts) > 1) return refuseName(service, 'and several containers', 'leave the key out');
     return other === undefined
       ? []
-      : refuseName(service, `is that of service ${printable(other)} too`, 'give each a name of its own');
+      : refuseName(service, `is also used by service ${printable(other)}`, 'give each service its own name');
   });
 }
 
@@ -87,7 +87,7 @@ export function validateComposedNames(
     const isNamed = textOf(effectiveValue(layers, 'container_name')) !== null;
     const name = `${projectName}-${service}-1`;
     if (isNamed || outside?.containers.has(name) !== true) return [];
-    const message = `is no name here: ${printable(name)} is a container outside the project`;
+    const message = `is not a name here: ${printable(name)} is a container outside the project`;
     const text = `service ${printable(service)} ${message}`;
     return [{ code: 'COMPOSE_REFUSED', text, cure: 'give it another name, or a container_name' }];
   });

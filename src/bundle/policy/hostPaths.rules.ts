@@ -9,7 +9,7 @@ const unseenDirectories = ['/tmp', '/var/tmp', '/dev'];
 const processPath = /^\/proc\/(\d+|self|thread-self)(\/|$)/;
 
 /** Where it leads is not told: the path may be the value of a secret. */
-const leadsElsewhere = 'it is or lies below a link, and no permit names where that leads (readlink -f)';
+const leadsElsewhere = 'it is a link or below a link, and no permit names its target (readlink -f)';
 
 /**
  * Why a bind mount is not permitted, null when it is. Without facts of the host only the written path is compared: so it

@@ -96,7 +96,7 @@ const subpath = textValidator((_, value, location) =>
   location.facts.mountsSubpaths === false
     ? refuse(value, location, {
         message: 'is ignored by this engine, which would mount the whole volume',
-        cure: 'give the service a volume of its own, or the host Docker 26 or newer',
+        cure: 'give the service its own volume, or install Docker 26 or newer on the host',
       })
     : [],
 );

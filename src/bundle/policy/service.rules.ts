@@ -59,7 +59,10 @@ const image = textValidator((reference, value, location) => {
   const { host, rendered } = location.facts;
   const isDecidedLater = rendered === undefined && reference.includes('$');
   if (host.policy.images === 'any' || isDecidedLater || /@sha256:[0-9a-f]{64}$/.test(reference)) return [];
-  return refuseWithoutValue(value, location, { message: 'is not pinned, as policy.images of this host wants', cure });
+  return refuseWithoutValue(value, location, {
+    message: 'is not pinned, as policy.images of this host requires',
+    cure,
+  });
 });
 
 const cure = 'write IMAGE@sha256:DIGEST, which deployctl bundle import --pin does';
@@ -147,7 +150,7 @@ export const serviceKeys: KeyTable = {
     scalar: literalName,
     map: mappingOf({
       service: literalName,
-      file: forbidden('a service extends one of its own file, named without `file`', 'put both into one file'),
+      file: forbidden('a service can only extend a service of the same file, without `file`', 'put both into one file'),
     }),
   }),
   external_links: privileged,

@@ -78,7 +78,7 @@ const mountGaps: readonly KeyGap[] = [
   keyGap({
     key: 'volumes[].volume.subpath',
     why: 'a node with an older engine would mount the whole volume',
-    cure: 'give the service a volume of its own',
+    cure: 'give the service its own volume',
     example: 'volumes: [{type: volume, source: data, target: /x, volume: {subpath: a}}]',
   }),
   {

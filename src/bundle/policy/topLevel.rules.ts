@@ -235,7 +235,7 @@ function sectionValidator(kind: string, validate: Validator): Validator {
       entriesOf(value).flatMap(([name, part]) => [
         ...(namePattern.test(name)
           ? []
-          : refuse(part, location, { message: `${printable(name)} is no name`, cure: nameCure })),
+          : refuse(part, location, { message: `${printable(name)} is not a name`, cure: nameCure })),
         ...validate(part, { ...location, owner: `${kind} ${printable(name)}`, keyPath: '' }),
       ]),
   });

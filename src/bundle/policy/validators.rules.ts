@@ -48,7 +48,7 @@ function keyedEntries(pattern: RegExp, validate: Validator): Validator {
   const validateEntry = (key: string, value: ComposeNode, location: ValueLocation): Finding[] =>
     pattern.test(key)
       ? validate(value, atKey(location, key))
-      : refuse(value, location, { message: `${printable(key) || '""'} is no name`, cure: nameCure });
+      : refuse(value, location, { message: `${printable(key) || '""'} is not a name`, cure: nameCure });
   return oneOfKinds({
     map: (value, location) => entriesOf(value).flatMap(([key, inner]) => validateEntry(key, inner, location)),
   });

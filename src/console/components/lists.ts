@@ -69,8 +69,8 @@ function bodyCell<Row>({ heading, cell, isNumber }: Column<Row>, row: Row, isNam
 
 /** What differs between two bundles, kind by kind; the powers over hosts first. */
 export function differences(diff: BundleDiff): TemplateResult {
-  if (diff.same_content) return emptyState('Both have the same files.');
-  return html`${itemSection('Powers over hosts', diff.powers)} ${section('Manifest', diff.manifest)}
+  if (diff.same_content) return emptyState('Both contain the same files.');
+  return html`${itemSection('Privileges over hosts', diff.powers)} ${section('Manifest', diff.manifest)}
   ${partSection('Services', diff.services)} ${partSection('Networks, volumes, configs and secrets', diff.resources)}
   ${itemSection('Images', diff.images)} ${section('Variables', diff.variables)} ${section('Secrets', diff.secrets)}
   ${section('Files', diff.files)}`;

@@ -126,16 +126,16 @@ const byCode: Record<string, string> = {
   ROLLOUT_STATE: 'The rollout has gone on in the meantime. Look at it again.',
   SIGNATURE_AWAITED: 'Have the bundle signed: deployctl bundle sign.',
   CROSS_SITE_REFUSED: 'Open the console by its own address, and try again.',
-  UNANSWERED: 'It may have been done all the same: load the page again and look, before you try again.',
-  UNREACHABLE: 'Is there a network? The page tries again by itself.',
+  UNANSWERED: 'The change may have been made: reload the page and check before you try again.',
+  UNREACHABLE: 'Check the network. The page retries automatically.',
 };
 
 const byStatus: Record<number, string> = {
   401: 'Sign in again; you come back to this page.',
-  403: 'Somebody with another role may do it. The page People tells your role.',
-  404: 'It may have been removed, or it is in an env that you may not see.',
+  403: 'This needs another role. The page People shows your role.',
+  404: 'It may have been removed, or it is in an environment that you may not see.',
   429: 'Wait a minute, and try again.',
-  503: 'The service is busy or misses one of its peers. Try again in a moment.',
+  503: 'The service is busy or cannot reach a peer. Try again in a moment.',
 };
 
 /** What to do about an error of the API; null where its message says all. */

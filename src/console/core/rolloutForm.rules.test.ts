@@ -50,11 +50,11 @@ it('asks a webhook at the gate that is one of the env, or of all, and is told th
 });
 
 it.each([
-  ['waves', '1\nmany', /^“many” is no wave: 5, 10% or all, perhaps with labels/],
-  ['waves', '10%:ring', /^“10%:ring” is no wave/],
+  ['waves', '1\nmany', /^“many” is not a wave: 5, 10% or all, perhaps with labels/],
+  ['waves', '10%:ring', /^“10%:ring” is not a wave/],
   ['waves', '1000001', /more than a million/],
   ['waves', '1\n'.repeat(rolloutBounds.waves + 1), /32 lines at most/],
-  ['windows', 'mon 8:30+90 UTC', /^“mon 8:30\+90 UTC” is no window: days, start, .* time zone, such as /],
+  ['windows', 'mon 8:30+90 UTC', /^“mon 8:30\+90 UTC” is not a window: days, start, .* time zone, such as /],
   ['windows', 'mon 08:30+1441 UTC', /1 to 1440 minutes/],
   ['windows', 'mon 08:30+0 UTC', /1 to 1440 minutes/],
   ['windows', 'mon 08:30+90 Europe/Berln', /no time zone that is known: Europe\/Berln/],

@@ -8,24 +8,24 @@ export const rolloutConditions: Readonly<Record<string, Condition>> = {
   pending: {
     word: 'pending',
     tone: 'later',
-    meaning: 'The next wave is about to start, where there are windows in the next one.',
+    meaning: 'The next wave starts soon, or in its next window.',
   },
-  updating: { word: 'updating', tone: 'later', meaning: 'The hosts of the wave are told to run the bundle.' },
-  soaking: { word: 'soaking', tone: 'later', meaning: 'The wave has succeeded, and is watched for a while.' },
+  updating: { word: 'updating', tone: 'later', meaning: 'The hosts of the wave get the bundle.' },
+  soaking: { word: 'soaking', tone: 'later', meaning: 'The wave has succeeded and is being watched.' },
   gated: {
     word: 'gated',
     tone: 'bad',
-    meaning: 'The wave has succeeded; an operator or the webhook of the gate must let the rollout go on.',
+    meaning: 'The wave has succeeded; an operator or the webhook of the gate must let the rollout continue.',
   },
-  halted: { word: 'halted', tone: 'bad', meaning: 'No further host is told to run the bundle.' },
-  done: { word: 'done', tone: 'good', meaning: 'Every host is told to run the bundle.' },
-  aborted: { word: 'aborted', tone: 'idle', meaning: 'Every host is told to run the content from before.' },
+  halted: { word: 'halted', tone: 'bad', meaning: 'No further host gets the bundle.' },
+  done: { word: 'done', tone: 'good', meaning: 'Every host gets the bundle.' },
+  aborted: { word: 'aborted', tone: 'idle', meaning: 'Every host gets the previous content again.' },
 };
 
 /** What has halted a rollout. */
 export const haltReasons: Readonly<Record<NonNullable<Rollout['halted_by']>, string>> = {
   operator: 'an operator has halted it',
-  abort: 'an abort of it is not done yet',
+  abort: 'its abort is not finished yet',
   gate: 'the webhook of its gate has not let it pass',
   failures: 'too many hosts have failed',
   restore: 'the service was restored from a backup',
@@ -121,14 +121,14 @@ function lineFlaw(lines: readonly string[], most: number, flawOf: (line: string)
 
 function waveFlaw(line: string): string | null {
   const wave = parseWave(line);
-  if (wave === null) return 'is no wave: 5, 10% or all, perhaps with labels, such as 10%:ring=canary,region=de.';
+  if (wave === null) return 'is not a wave: 5, 10% or all, perhaps with labels, such as 10%:ring=canary,region=de.';
   return (wave.count ?? 0) > rolloutBounds.hosts ? 'is more than a million hosts.' : null;
 }
 
 function windowFlaw(line: string): string | null {
   const window = parseWindow(line);
   if (window === null)
-    return 'is no window: days, start, for how many minutes, and time zone, such as mon-fri 08:30+90 Europe/Berlin.';
+    return 'is not a window: days, start, for how many minutes, and time zone, such as mon-fri 08:30+90 Europe/Berlin.';
   const { minutes, time_zone } = window;
   if (minutes < 1 || minutes > windowBounds.minutes) return `is not open for 1 to ${windowBounds.minutes} minutes.`;
   return isTimeZone(time_zone) ? null : `has no time zone that is known: ${time_zone}.`;

@@ -90,6 +90,6 @@ function containerTable({ containers, healthy }: BackendDetails): TemplateResult
     { heading: 'Exit code', isNumber: true, cell: ({ exit_code }) => exit_code ?? '–' },
     { heading: 'Name', cell: ({ name }) => html`<code>${name}</code>` },
   ];
-  const empty = emptyState('Its host has told of no container.');
+  const empty = emptyState('The host has reported no containers.');
   return table({ caption: 'Containers', columns, rows: containers, keyOf: ({ name }) => name, empty });
 }

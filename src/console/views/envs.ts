@@ -121,7 +121,7 @@ function bundleTable(bundles: readonly Bundle[], { isRunning, now, ...place }: B
     { heading: 'Signatures', cell: signatureOf },
     { heading: 'Changes', cell: compareLink },
     {
-      heading: 'What to do',
+      heading: 'Action',
       cell: (bundle) =>
         bundle.sha256 === place.env.desired_sha
           ? toneBadge('good', 'desired')

@@ -80,7 +80,7 @@ function actButton(act: RolloutAct, rollout: Rollout, visit: Visit): TemplateRes
   const { env, started } = rollout;
   const click = () => {
     if (act === 'abort') askToAbort(env, visit);
-    else if (act === 'pass') void visit.act('The rollout goes on.', () => visit.api.passGate(env, started));
+    else if (act === 'pass') void visit.act('The rollout continues.', () => visit.api.passGate(env, started));
     else void visit.act(`Rollout: ${words[act]} is done.`, () => visit.api.changeRollout(env, act));
   };
   return html`<button class=${act === 'abort' ? 'danger' : ''} @click=${click}>${words[act]}</button>`;

@@ -72,7 +72,7 @@ function readText(path: string, { naming, readers = `name another ${naming}` }: 
       EACCES: `is not readable by this user; ${readers}`,
       ENOENT: `does not exist; write it, or name another file ${naming}`,
       EISDIR: `is a directory; name a file ${naming}`,
-      ENOTREG: `is no regular file; name one ${naming}`,
+      ENOTREG: `is not a regular file; name one ${naming}`,
       ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
     };
     throw new ConfigInvalid(path, [{ line: null, key: '', message: readErrors[code] ?? `cannot be read (${code})` }]);

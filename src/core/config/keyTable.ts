@@ -55,7 +55,7 @@ export function optional(type: ValueType, value: unknown, description: string): 
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** The configuration file's values with the defaults of missing keys. A section that is no map is kept, for validation. */
+/** The configuration file's values with the defaults of missing keys. A section that is not a map is kept, for validation. */
 export function mergeDefaults(table: KeyTable, values: Values): Record<string, unknown> {
   const defaults = (section: string) => defaultsOf(table, section, values);
   const merged: Record<string, unknown> = { ...defaults(''), ...values };

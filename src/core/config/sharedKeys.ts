@@ -34,8 +34,8 @@ const permits: ValueType = {
     ),
   },
   allowed:
-    `a mapping with the keys ${permitKeys.join(', ')}, each a list of at most 64 entries of 253 characters: of absolute paths without "..", with :ro for reading alone (binds), ` +
-    'of device files (devices), of capabilities without CAP_ (capabilities), else of names',
+    `a mapping with the keys ${permitKeys.join(', ')}, each with a list of at most 64 entries of 253 characters. ` +
+    'binds: absolute paths without "..", with :ro for read-only access; devices: device files; capabilities: names without CAP_; other keys: names',
 };
 
 function entriesMatching(pattern: string): object {
@@ -127,7 +127,7 @@ export const traceKeys = {
   'traces.ca': optional(
     nullable(absolutePath),
     null,
-    'PEM file with the certificate authority of the collector; default: those of the system.',
+    'PEM file with the certificate authority of the collector; default: the authorities of the system.',
   ),
 } as const satisfies Record<string, ConfigKey>;
 

@@ -17,7 +17,7 @@ it.each([
   'https:tenancy.example',
   'https://tenancy.example:99999',
   'tenancy.example',
-])('%j is no base address', (address) => {
+])('%j is not a base address', (address) => {
   expect(isServiceUrl(address)).toBe(false);
 });
 

@@ -11,7 +11,7 @@ import {
 } from 'yaml';
 import type { ConfigProblem } from './keyTable.ts';
 
-/** A parsed config.yaml: its values (undefined when it is no usable YAML), and the line of each value by JSON pointer. */
+/** A parsed config.yaml: its values (undefined when it is not a usable YAML), and the line of each value by JSON pointer. */
 export interface YamlSource {
   values: unknown;
   lines: ReadonlyMap<string, number>;

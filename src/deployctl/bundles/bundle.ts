@@ -78,7 +78,7 @@ async function pack(session: Session, [dir]: [string], options: PackOptions): Pr
 async function readUnrefused(dir: string, policy: HostPolicy): Promise<{ text: string; manifest: Manifest }> {
   return withBundleFaults(() =>
     withBundleAt({ path: dir, limits, signal }, async (bundle) => {
-      if (bundle.sha !== null) throw usageError('DIRECTORY_INVALID', `${dir} is no directory`);
+      if (bundle.sha !== null) throw usageError('DIRECTORY_INVALID', `${dir} is not a directory`);
       const { refusals } = await planAlone(bundle, signal, policy);
       if ('refusal' in bundle || refusals.length > 0) throw refusedBundle(refusals);
       return { text: (await readManifestText(dir)) ?? '', manifest: bundle.manifest };

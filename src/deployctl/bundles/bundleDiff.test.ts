@@ -63,7 +63,7 @@ it('tells that two archives are the same but for their packing, and the same as 
 it.each<[string, object, string | undefined, string]>([
   ['manifest cannot be used', { schema: 2 }, undefined, 'MANIFEST_INVALID: schema: must be 1'],
   ['compose file is missing', { compose: ['b.yaml'] }, undefined, 'MANIFEST_INVALID: compose names b.yaml'],
-  ['compose file is no YAML', {}, 'services: [', 'COMPOSE_REFUSED: '],
+  ['compose file is not YAML', {}, 'services: [', 'COMPOSE_REFUSED: '],
 ])('fails if a %s', async (_title, manifest, compose, message) => {
   const { exit, stdout, stderr } = await diff(await bundle(), await bundle(manifest, compose));
   expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });

@@ -53,7 +53,7 @@ async function openFile(file: string): Promise<FileHandle> {
 export function readSignature(file: string): object {
   const json = readJson(file);
   if (isObject(json)) return json;
-  throw signatureInvalid(`${file} is no JSON object`);
+  throw signatureInvalid(`${file} is not a JSON object`);
 }
 
 function readJson(file: string): unknown {

@@ -177,7 +177,7 @@ it('leaves links that lead out of the project where they are', async () => {
 it.each<[string, Record<string, string>, string[], number, string]>([
   ['no compose file', { 'x.yaml': '' }, [], 2, 'SOURCE_INVALID: '],
   ['no YAML', { 'compose.yaml': 'services:\n\t- "hunter2"' }, [], 1, 'SOURCE_INVALID: '],
-  ['an env that is no name', shop, ['--env', 'EU'], 2, 'MANIFEST_INVALID: env: must be an env id'],
+  ['an env that is not a name', shop, ['--env', 'EU'], 2, 'MANIFEST_INVALID: env: must be an env id'],
   ['an image without a service', shop, ['--image', 'x'], 2, 'It must be SERVICE=REFERENCE'],
   ['a compose file that is missing', shop, ['-f', 'none.yaml'], 1, 'SOURCE_INVALID: none.yaml cannot be read'],
 ])('%s ends with its code, and nothing is made', async (_, files, more, exit, code) => {

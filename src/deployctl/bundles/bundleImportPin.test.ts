@@ -60,6 +60,6 @@ it('leaves an image to decide that no registry tells the digest of, and makes th
   const { exit, stdout, images } = await pin(services);
   expect(exit).toBe(1);
   expect(images).toEqual({ a: services.a.image, b: services.b.image });
-  expect(stdout).toContain(`it is not pinned: ${registry.host} wants a login, and there is none for it`);
+  expect(stdout).toContain(`it is not pinned: ${registry.host} requires a login, and none is configured for it`);
   expect(stdout).toContain('it is not pinned: 127.0.0.1:1 cannot be reached (ECONNREFUSED)');
 });

@@ -43,8 +43,8 @@ it.each(['manifest.json', 'compose.yaml'])('leaves a directory as it is that has
 });
 
 it.each([
-  ['an env that is no name', 'shop-2', 'Eu_1', 2, 'MANIFEST_INVALID: env: must be an env id'],
-  ['a directory that is no name', 'x'.repeat(201), 'eu-1', 2, 'MANIFEST_INVALID: name: must be a name'],
+  ['an env that is not a name', 'shop-2', 'Eu_1', 2, 'MANIFEST_INVALID: env: must be an env id'],
+  ['a directory that is not a name', 'x'.repeat(201), 'eu-1', 2, 'MANIFEST_INVALID: name: must be a name'],
   ['a directory below a file', 'file/shop', 'eu-1', 1, 'FILE_UNWRITABLE: '],
 ])('%s ends with its code, and nothing is made', async (_, name, env, exit, code) => {
   await writeFile(join(dir, 'file'), '');

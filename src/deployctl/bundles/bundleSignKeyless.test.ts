@@ -127,7 +127,7 @@ it.each<[string, () => string | undefined, RegExp]>([
   ['an empty one', () => '\n', /IDENTITY_TOKEN_MISSING/],
   ['one that has expired', () => server.tokenFor(email, { expiresInS: -1 }), expired],
   ['one for another audience', () => server.tokenFor(email, { audience: 'vault' }), /is for vault, not for sigstore/],
-  ['a secret', () => 'dpo_secret', /UNUSABLE: the OIDC token is no OIDC identity token \(JWT\)\n$/],
+  ['a secret', () => 'dpo_secret', /UNUSABLE: the OIDC token is not an OIDC identity token \(JWT\)\n$/],
 ])('sends nothing with a token like %s', async (_what, token, message) => {
   const given = token();
   const { exit, stderr } = await sign([], { env: { SIGSTORE_ID_TOKEN: given ?? '' } });
@@ -144,7 +144,7 @@ it.each<[string, string[], RegExp]>([
   [
     'address with a password',
     ['--fulcio', 'https://me:secret@ca.example', '--rekor', 'https://log.example'],
-    /URL_INVALID: the address of Fulcio \(--fulcio\) is no https/,
+    /URL_INVALID: the address of Fulcio \(--fulcio\) is not an https:/,
   ],
   ['a trust root that is none', ['--root', 'key.pem'], /CONFIG_INVALID: .*key\.pem is not JSON/],
   ['a key too', ['--key', 'key.pem'], /SIGNER_INVALID: name one of --key, a command after --, and --keyless/],
@@ -229,6 +229,6 @@ it('writes nothing that no host with the trust root would believe', async () => 
   const out = at('none.json');
   const { exit, stderr } = await sign(['--root', at('other-root.json'), '--out', out]);
   expect(exit).toBe(1);
-  expect(stderr).toMatch(/SIGNATURE_INVALID: no host would believe it: signature 1: /);
+  expect(stderr).toMatch(/SIGNATURE_INVALID: hosts would reject it: signature 1: /);
   expect(existsSync(out)).toBe(false);
 });

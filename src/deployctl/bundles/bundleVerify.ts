@@ -36,7 +36,7 @@ export function addBundleVerify(bundle: Command, run: Run): void {
 async function verify(_: Session, [place]: [string], options: VerifyOptions): Promise<Result> {
   const { trust, signatures = [`${place}.sigstore.json`] } = options;
   if (trust === undefined && options.signatures)
-    throw usageError('TRUST_MISSING', 'signatures are judged by a trust', 'name it by --trust');
+    throw usageError('TRUST_MISSING', 'signatures need trusted signers to verify them', 'name a file with --trust');
   const policy = readPolicy(options.policy);
   const planned = await withBundleFaults(() =>
     withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal, policy)),

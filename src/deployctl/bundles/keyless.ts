@@ -181,8 +181,8 @@ function certificateOf(answer: unknown, url: URL): string {
     throw new CtlError({
       exit: exits.failed,
       code: 'PROTOCOL_INVALID',
-      message: `${url.origin} gave no certificate that holds the promise of a certificate log (SCT)`,
-      remedy: 'no host would believe it: have the certificate authority log what it issues (RFC 6962)',
+      message: `${url.origin} returned a certificate without the promise of a certificate log (SCT)`,
+      remedy: 'hosts would reject it: the certificate authority must log its certificates (RFC 6962)',
     });
   return reading(url, () => textOf(signed.chain.certificates[0]));
 }

@@ -55,7 +55,7 @@ it('tells from the push on what finishes a bundle, until it is desired', async (
   const refused = await at.deployer.run(['promote', 'eu-1', short]);
   expect(refused).toMatchObject({ exit: 1, stdout: '' });
   expect(refused.stderr.split('\n')).toEqual([
-    'deployctl: SIGNATURE_AWAITED: the hosts of eu-1 demand more signatures: nobody whom they believe has signed the bundle',
+    'deployctl: SIGNATURE_AWAITED: the hosts of eu-1 demand more signatures: no signer that they trust has signed the bundle',
     `  → deployctl bundle fetch ${short} --out ${short}.tar.gz`,
     ...steps('  → ', `${short}.tar.gz`),
     '',
@@ -118,7 +118,7 @@ it('tells of no signatures where none are required', async () => {
   }
 });
 
-describe('a file that is no signature', () => {
+describe('a file that is not a signature', () => {
   it.each([
     ['no JSON', '{'],
     ['no object', '[]'],

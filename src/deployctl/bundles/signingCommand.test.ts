@@ -42,7 +42,7 @@ it('shows what the command says, and tells how it ended', async () => {
 
 it.each([
   ['is missing', ['/nowhere/sign'], 'COMMAND_FAILED: /nowhere/sign cannot be run (ENOENT)'],
-  ['is no program', [publicKey], `COMMAND_FAILED: ${publicKey} cannot be run (EACCES)`],
+  ['is not a program', [publicKey], `COMMAND_FAILED: ${publicKey} cannot be run (EACCES)`],
   ['writes without end', ['yes'], 'COMMAND_FAILED: yes wrote more than a signature'],
 ] as [string, SignCommand['argv'], string][])('tells of a command that %s', async (_what, argv, message) => {
   await expect(signer(argv).sign()).rejects.toThrow(message);

@@ -61,7 +61,7 @@ it('changes nothing when the token is refused', async () => {
   expect(await readFile(join(dir, 'token'), 'utf8')).toBe('the one before');
 });
 
-it('sends nothing that is no token, and does not repeat it', async () => {
+it('sends nothing that is not a token, and does not repeat it', async () => {
   const { exit, stdout, stderr } = await login('my password');
   expect({ exit, stdout }).toEqual({ exit: 2, stdout: '' });
   expect(stderr).toContain('TOKEN_UNUSABLE');

@@ -43,7 +43,7 @@ async function login(session: Session, [url]: [string | undefined]): Promise<Res
 async function askForToken({ io }: Session): Promise<string> {
   const token = (await readValue(io, undefined, 'token')).trim();
   if (isToken(token)) return token;
-  throw usageError('TOKEN_UNUSABLE', 'this is no token of an operator', 'it is one line that begins with dpo_');
+  throw usageError('TOKEN_UNUSABLE', 'this is not a token of an operator', 'it is one line that begins with dpo_');
 }
 
 async function whoIs({ clock }: Session, connection: Connection): Promise<WhoAmI> {

@@ -70,7 +70,7 @@ async function deleteSecret(session: Session, [env, key]: [string, string]): Pro
 function fieldsOf(text: string): Record<string, unknown> {
   const parsed = parseJson(text);
   if (isObject(parsed) && Object.values(parsed).every((value) => typeof value === 'string')) return parsed;
-  throw usageError('VALUE_INVALID', 'the value is no JSON object of strings', '{"user": "…", "password": "…"}');
+  throw usageError('VALUE_INVALID', 'the value is not a JSON object of strings', '{"user": "…", "password": "…"}');
 }
 
 function parseJson(text: string): unknown {

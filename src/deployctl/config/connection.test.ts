@@ -65,7 +65,7 @@ describe('exit 2, and nothing is sent:', () => {
     'the address %j, which is not told',
     async (bad) => {
       const toldOf = (source: string) =>
-        `URL_INVALID: the address of the tenancy service (${source}) is no https:// URL without credentials, query and fragment\n`;
+        `URL_INVALID: the address of the tenancy service (${source}) is not an https:// URL without credentials, query and fragment\n`;
       const byOption = await run(home.env, '--url', bad);
       expect(byOption).toMatchObject({ exit: 2, stderr: expect.stringContaining(toldOf('--url')) as string });
       const byVariable = await run({ ...home.env, DEPLOYCTL_URL: bad });

@@ -93,7 +93,7 @@ export function serviceUrlOf(text: string, service: string): URL {
   if (!isServiceUrl(text))
     throw usageError(
       'URL_INVALID',
-      `the address of ${service} is no https:// URL without credentials, query and fragment`,
+      `the address of ${service} is not an https:// URL without credentials, query and fragment`,
     );
   const url = new URL(text);
   if (url.protocol === 'http:' && !isLoopback(url.hostname))

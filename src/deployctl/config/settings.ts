@@ -22,9 +22,9 @@ export const ctlKeys = keyTableOf({
   ca_file: optional(
     nullable(absolutePath),
     null,
-    'PEM file of the certificate authority that the service is trusted by; without it, the system’s.',
+    'PEM file with the certificate authority of the service; default: the authorities of the system.',
   ),
-  'sigstore.fulcio': optional(nullable(serviceUrl), null, 'Certificate authority of a Sigstore instance of your own.'),
+  'sigstore.fulcio': optional(nullable(serviceUrl), null, 'Certificate authority of your own Sigstore instance.'),
   'sigstore.rekor': optional(nullable(serviceUrl), null, 'Its log of signatures.'),
   'sigstore.tsa': optional(nullable(serviceUrl), null, 'Address of a timestamp authority (RFC 3161), with its path.'),
   'sigstore.root': optional(nullable(absolutePath), null, 'Trust root by which new signatures are verified.'),

@@ -56,5 +56,5 @@ it.each([
 ])('takes no address of %s in clear, nor what is none', (service, name) => {
   const targetAt = (address: string) => () => targetOf({ [service]: address }, own);
   expect(targetAt('http://service.example')).toThrow('URL_INVALID: http://service.example');
-  expect(targetAt('service.example')).toThrow(`URL_INVALID: the address of ${name} is no https:// URL`);
+  expect(targetAt('service.example')).toThrow(`URL_INVALID: the address of ${name} is not an https:// URL`);
 });

@@ -8,6 +8,6 @@ const { schema, allowed } = trustBy(anyPath);
 export const trustTable = keyTableOf({
   'trust.bundles': required(
     { schema: { ...schema, nullable: false }, allowed },
-    'Whose signatures hosts demand of a bundle.',
+    'Signers that hosts require for bundles.',
   ),
 });

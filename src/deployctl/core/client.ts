@@ -21,7 +21,7 @@ export interface ApiCall {
   tries?: 1;
   /** Opens the bytes to send; called again for each try. */
   upload?: () => Promise<{ bytes: Readable; size: number }>;
-  /** Takes the bytes of an answer that is no JSON, for each try from the first one on. Its CtlErrors end the call. */
+  /** Takes the bytes of an answer that is not JSON, for each try from the first one on. Its CtlErrors end the call. */
   receive?: (bytes: Readable) => Promise<void>;
 }
 
@@ -83,7 +83,7 @@ function readAnswer({ status, headers, body }: HttpAnswer, origin: string): Atte
   return { error: notOurAnswer(origin), retryAfterS: null };
 }
 
-/** No body is an empty object; undefined is no JSON. */
+/** No body is an empty object; undefined is not JSON. */
 function parseJson(body: Buffer): unknown {
   try {
     return body.length === 0 ? {} : (JSON.parse(body.toString('utf8')) as unknown);
@@ -139,7 +139,7 @@ export function transportError(code: string, origin: string): CtlError {
 
 /** The error of a success without the object that the API promises. */
 function notOurAnswer(origin: string): CtlError {
-  const message = `${origin}: the answer is no JSON object: is this the address of the tenancy service?`;
+  const message = `${origin}: the answer is not a JSON object: is this the address of the tenancy service?`;
   return new CtlError({ exit: exits.failed, code: 'PROTOCOL_INVALID', message });
 }
 
@@ -176,30 +176,31 @@ function hasFaults({ faults = [] }: Record<string, unknown>): boolean {
 /** What to do about an error, by its code. */
 const remedies: Record<string, string> = {
   BACKEND_LEADS:
-    '`docker node demote` its node, or add --swarm: all managers; with --force nobody acts until it is demoted',
-  BACKEND_OFFLINE: 'add --force: it is given 24 h to come back and be taken down',
+    '`docker node demote` its node, or add --swarm to retire all managers; with --force, no manager acts until it is demoted',
+  BACKEND_OFFLINE: 'add --force: if the host comes back within 24 hours, it is still taken down',
   BUNDLE_DAMAGED: '`deployctl push` its archive again, or a newer bundle',
-  BUNDLE_ENV: 'build a bundle for this env: its manifest names another',
+  BUNDLE_ENV: 'build a bundle for this environment: the manifest names another one',
   BUNDLE_MISSING: '`deployctl push` its archive again, or a newer bundle',
-  BUNDLE_NOT_FOUND: '`deployctl push` it first; `deployctl bundle list` shows what is there',
+  BUNDLE_NOT_FOUND: '`deployctl push` it first; `deployctl bundle list` lists the bundles',
   CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
-  DESIRED_DIFFERS: '`deployctl env show ENV` shows the desired bundle; promote again if yours is to replace it',
-  ENV_EXISTS: '`deployctl env show` tells what it is',
+  DESIRED_DIFFERS: '`deployctl env show ENV` shows the desired bundle; promote again if yours should replace it',
+  ENV_EXISTS: '`deployctl env show` shows it',
   ENV_IN_USE: 'retire its backends first: `deployctl backend list --env ENV`',
-  PIPELINE_STALE: 'nothing, if the later pipeline has what you want; without --pipeline an older bundle is promoted',
-  ROLLOUT_ACTIVE: '`deployctl rollout show ENV` tells where it is; `deployctl rollout abort ENV` ends it',
-  ROLLOUT_STATE: '`deployctl rollout show ENV` tells where it is',
-  SEQUENCE_STALE: 'pack anew with `deployctl bundle pack --next`',
-  TLS_UNTRUSTED: 'name the authority that the service is trusted by: --ca-file, DEPLOYCTL_CA_FILE or ca_file',
+  PIPELINE_STALE:
+    'nothing, if the later pipeline has the right bundle; without --pipeline, an older bundle is promoted',
+  ROLLOUT_ACTIVE: '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it',
+  ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
+  SEQUENCE_STALE: 'pack it again with `deployctl bundle pack --next`',
+  TLS_UNTRUSTED: 'name the certificate authority of the service: --ca-file, DEPLOYCTL_CA_FILE or ca_file',
   WEBHOOK_LIMIT: '`deployctl webhook remove` one first',
-  UNREACHABLE: 'is the address right, and the service up? Try again later',
+  UNREACHABLE: 'check the address and whether the service runs, and try again later',
 };
 
 /** The same by status, for codes that are not listed. */
 const remediesByStatus: Record<number, string> = {
-  401: 'the token is not valid or was revoked: `deployctl login` with another',
-  403: 'another operator may: `deployctl whoami` tells your role and envs',
-  413: 'leave files out; the service limits the size of a bundle',
+  401: 'the token is invalid or revoked: `deployctl login` with another one',
+  403: 'your role does not permit this: `deployctl whoami` shows your role and environments',
+  413: 'leave out files: the service limits the size of a bundle',
   429: 'try again later',
   503: 'try again later',
 };
@@ -249,6 +250,6 @@ export function path(parts: TemplateStringsArray, ...segments: string[]): string
 
 function segmentOf(value: string | undefined): string {
   if (value === undefined) return '';
-  if (['', '.', '..'].includes(value)) throw usageError('NAME_INVALID', `"${value}" is no name`);
+  if (['', '.', '..'].includes(value)) throw usageError('NAME_INVALID', `"${value}" is not a name`);
   return encodeURIComponent(value.toWellFormed());
 }

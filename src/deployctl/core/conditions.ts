@@ -13,7 +13,7 @@ export interface PromotionOptions {
 export function ifDesiredOption(): Option {
   return new Option(
     '--if-desired <sha>',
-    'promote only while this bundle is the desired one (none: while there is none)',
+    'promote only while this bundle is the desired one (none: while nothing is desired)',
   );
 }
 

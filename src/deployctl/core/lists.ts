@@ -39,7 +39,8 @@ const maxPageSize = 500;
  * and BUNDLE_NOT_FOUND if none or several begin so.
  */
 export async function wholeSha(api: Api, begins: string, env?: string): Promise<string> {
-  if (!/^[0-9a-f]{8,64}$/.test(begins)) throw usageError('SHA_INVALID', `${begins} is no digest: 8 to 64 hex digits`);
+  if (!/^[0-9a-f]{8,64}$/.test(begins))
+    throw usageError('SHA_INVALID', `${begins} is not a digest: 8 to 64 hex digits`);
   if (begins.length === 64) return begins;
   const call = { path: '/v1/bundles', query: { env }, key: 'bundles', cursor: 'after', limit: Infinity } as const;
   const { bundles } = await readPages<'bundles', Bundle>(api, call);

@@ -65,14 +65,14 @@ it('asks for a certificate as openssl reads it', async () => {
   expect(String(told)).toContain('Signature Algorithm: ecdsa-with-SHA256');
 });
 
-const unsound = 'it is no Sigstore bundle v0.3';
+const unsound = 'it is not a Sigstore bundle v0.3';
 
 it.each<[string, Partial<SigstoreServices>, string]>([
-  ['no certificate', { certify: () => Promise.resolve('none') }, 'is no certificate for an identity'],
+  ['no certificate', { certify: () => Promise.resolve('none') }, 'is not a certificate for an identity'],
   [
     'a certificate for nobody',
     { certify: () => Promise.resolve(pemOf(sigstore.root)) },
-    'is no certificate for an identity',
+    'is not a certificate for an identity',
   ],
   [
     'a certificate for another key',
@@ -95,7 +95,7 @@ it.each<[string, Partial<SigstoreServices>, string]>([
     },
     'its inclusion proof is of another tree than its checkpoint',
   ],
-  ['no timestamp', { timestamp: () => Promise.resolve(Buffer.from('none')) }, 'is no timestamp of the signature'],
+  ['no timestamp', { timestamp: () => Promise.resolve(Buffer.from('none')) }, 'is not a timestamp of the signature'],
 ])('makes none with %s', async (_what, changes, message) => {
   await expect(signed(changes)).rejects.toThrow(message);
 });
@@ -105,7 +105,7 @@ it.each([
   ['in another log', { log: servicesOf(newSigstore()).log }],
 ])('makes none that hosts with the trust root do not believe: %s', async (_what, changes) => {
   await expect(signed(changes)).resolves.toMatchObject({ signer });
-  await expect(signed(changes, root)).rejects.toThrow('no host would believe it: signature 1: ');
+  await expect(signed(changes, root)).rejects.toThrow('hosts would reject it: signature 1: ');
 });
 
 describe('with a timestamp authority', () => {
@@ -159,7 +159,7 @@ describe('with a timestamp authority', () => {
     let first: Buffer | undefined;
     const timestamp = (query: Buffer) => Promise.resolve((first ??= reply(query)));
     await signed({ timestamp });
-    await expect(signed({ timestamp })).rejects.toThrow('is no timestamp of the signature');
+    await expect(signed({ timestamp })).rejects.toThrow('is not a timestamp of the signature');
   });
 });
 
@@ -188,8 +188,8 @@ it.each([
   ['nobody', [issuer]],
   ['somebody whom no provider knew', [email]],
   ['somebody whom a provider without a name knew', [email, '1.3.6.1.4.1.57264.1.8=ASN1:UTF8String:']],
-  ['somebody whom a provider knew whose name is no text', [email, '1.3.6.1.4.1.57264.1.8=DER:ff']],
+  ['somebody whom a provider knew whose name is not text', [email, '1.3.6.1.4.1.57264.1.8=DER:ff']],
 ])('takes none for %s', (_what, extensions) => {
   const { pem, key } = certificateWith(...extensions);
-  expect(() => readCertificate(pem, key)).toThrow('is no certificate for an identity');
+  expect(() => readCertificate(pem, key)).toThrow('is not a certificate for an identity');
 });

@@ -54,7 +54,7 @@ async function timestampsOf(
   try {
     RFC3161Timestamp.parse(Buffer.from(answer)).tstInfo.verify(signature);
   } catch {
-    throw new SignatureFault('what the timestamp authority answered is no timestamp of the signature');
+    throw new SignatureFault('the response of the timestamp authority is not a timestamp of the signature');
   }
   return { timestampVerificationData: { rfc3161Timestamps: [{ signedTimestamp: answer.toString('base64') }] } };
 }
@@ -69,7 +69,7 @@ interface Signed {
 function verifyAsHost({ signature, statement, identity, root }: Signed): void {
   const trust = { threshold: 1, keys: [], identities: [identity], root };
   const [fault] = verifySignatures(trust, statement.sha256, [signature]).faults;
-  if (fault !== undefined) throw new SignatureFault(`no host would believe it: ${fault}`);
+  if (fault !== undefined) throw new SignatureFault(`hosts would reject it: ${fault}`);
 }
 
 /** A certificate for an identity. */
@@ -86,7 +86,8 @@ const issuerExtension = '1.3.6.1.4.1.57264.1.8';
 export function readCertificate(pem: string, publicKey: Buffer): SigningCertificate {
   const certificate = parseCertificate(pem);
   const identity = certificate && identityOf(certificate);
-  if (!identity) throw new SignatureFault('what the certificate authority answered is no certificate for an identity');
+  if (!identity)
+    throw new SignatureFault('the response of the certificate authority is not a certificate for an identity');
   if (!certificate.publicKey.equals(publicKey)) throw new SignatureFault('the certificate is for another key');
   return { rawBytes: certificate.root.toDER().toString('base64'), identity };
 }

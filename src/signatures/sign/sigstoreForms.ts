@@ -26,12 +26,12 @@ const audience = 'sigstore';
 /** Why an OIDC token gets no certificate, without its text; null when it may. Its signature is its authority's to verify. */
 export function identityTokenProblem(token: string, nowMs: number): string | null {
   const claims = claimsOf(token);
-  if (claims === null) return 'is no OIDC identity token (JWT)';
+  if (claims === null) return 'is not an OIDC identity token (JWT)';
   const audiences = [claims['aud']].flat();
   if (!audiences.includes(audience))
     return `is for ${printable(audiences.join(', ')) || 'nobody'}, not for ${audience}: ask its issuer for one with that audience`;
   const expiry = claims['exp'];
-  if (typeof expiry !== 'number' || Math.abs(expiry) * 1000 > latestMs) return 'does not tell when it expires';
+  if (typeof expiry !== 'number' || Math.abs(expiry) * 1000 > latestMs) return 'has no expiry time';
   return expiry * 1000 > nowMs ? null : `expired at ${new Date(expiry * 1000).toISOString()}: get a new one`;
 }
 

@@ -32,14 +32,17 @@ const HostPolicy = Type.Object(
     permit: Type.Optional(
       Type.Unsafe<Partial<Permits>>(
         Type.Object(Object.fromEntries(permitKeys.map((key) => [key, Type.Optional(Entries)])), {
-          description: 'Powers that bundles have there without allow_privileged.',
+          description: 'Privileges that this host permits bundles without allow_privileged.',
         }),
       ),
     ),
-    deny: Type.Optional({ ...Entries, description: 'What no flag of a bundle gets there.' }),
-    images: Type.Optional(Type.String({ maxLength, description: '`digest`: images are pinned there.' })),
+    deny: Type.Optional({ ...Entries, description: 'Privileges that no flag of a bundle obtains on this host.' }),
+    images: Type.Optional(Type.String({ maxLength, description: '`digest`: this host requires images by digest.' })),
   },
-  { title: 'HostPolicy', description: 'What the host permits of a bundle; a push tells which hosts would refuse it.' },
+  {
+    title: 'HostPolicy',
+    description: 'Policy of the host for bundles; a push reports the hosts that would refuse it.',
+  },
 );
 
 /** A hold as hosts tell it; an agent allows 200 characters as its reason, and as the name. */
@@ -51,11 +54,14 @@ export const Hold = Type.Object(
     by: Type.Optional(
       Type.String({
         maxLength: 1000,
-        description: 'Login name of who made it, as its host told; nobody may be trusted for it.',
+        description: 'Login name of the user who created the hold, as the host reports it; not verified.',
       }),
     ),
   },
-  { title: 'Hold', description: 'Nothing is applied, healed or taken down on the host until then at most.' },
+  {
+    title: 'Hold',
+    description: 'Nothing is applied, healed or taken down on the host until this time, unless the hold ends earlier.',
+  },
 );
 
 /** What defers the work of a host. */

@@ -50,7 +50,7 @@ const withEnv = { ...errors, 409: 'AGENT_ENV_MISMATCH' };
 export async function registerAgentRoutes(app: FastifyInstance, deps: AgentDependencies): Promise<void> {
   await app.register(async (scope) => {
     scope.setValidatorCompiler(compileAgentValidator);
-    // The names that could change prototypes are no known fields either.
+    // The names that could change prototypes are not known fields either.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser(
       'application/json',
@@ -78,7 +78,7 @@ function tokenOf({ token }: FastifyRequest): BearerIdentity {
 }
 
 function addCheckInRoute(scope: FastifyInstance, deps: AgentDependencies): void {
-  const summary = 'Tell how the host is and learn what it should be';
+  const summary = 'Report the state of the host, and get the desired state';
   const response = { 200: success(200, Orders), ...failures(withEnv) };
   scope.route<{ Body: CheckIn }>({
     method: 'POST',
@@ -107,8 +107,8 @@ function addLeaseRoute(scope: FastifyInstance, deps: AgentDependencies): void {
 }
 
 function addReportRoute(scope: FastifyInstance, deps: AgentDependencies): void {
-  const summary = 'Tell how a tick came out';
-  const description = 'A report that was accepted before changes nothing, and is answered 204.';
+  const summary = 'Report the outcome of a tick';
+  const description = 'A report that was already accepted changes nothing and is answered 204.';
   const response = { 202: success(202, null), 204: success(204, null), ...failures(withEnv) };
   scope.route<{ Body: Report }>({
     method: 'POST',

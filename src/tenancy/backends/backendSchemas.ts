@@ -43,11 +43,14 @@ const backend = {
   healthy: Nullable(
     Type.Boolean({
       description:
-        'Whether all services of the applied bundle are healthy; null while that is not known: before the first check-in, and when the host is silent.',
+        'Whether all services of the applied bundle are healthy; null if that is unknown: before the first check-in, and when the host is silent.',
     }),
   ),
   trouble: Nullable(Type.String({ description: 'Outcome of its newest report: refused, failed or unhealthy.' })),
-  deferred_by: Nullable({ ...Deferral, description: 'What defers the work of its host; a hold comes before windows.' }),
+  deferred_by: Nullable({
+    ...Deferral,
+    description: 'Why changes on its host are deferred; a hold takes precedence over windows.',
+  }),
   ...deferringFacts,
   swarm: Nullable(Swarm),
   purge_volumes: Type.Boolean(),
@@ -65,7 +68,7 @@ const PendingStep = Type.Object(
   {
     step: Type.String(),
     tries: Type.Integer(),
-    error: Nullable(Type.String({ description: 'Why the last try has failed.' })),
+    error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
   },
   { title: 'PendingStep' },
 );
@@ -82,7 +85,7 @@ export const BackendDetails = Type.Object(
     pending_steps: Type.Array(PendingStep),
     last_report: Nullable(ReceivedReport),
     host: Nullable(CheckIn.properties.host),
-    containers: Type.Array(Container, { description: 'As its newest check-in told.' }),
+    containers: Type.Array(Container, { description: 'Containers that its newest check-in reported.' }),
     managers: Type.Array(Manager, { description: 'The other managers of its swarm, of the same env.' }),
   },
   { title: 'BackendDetails' },
@@ -114,24 +117,24 @@ export const BackendQuery = Body({
       'A part of the site, of the value of a label or of the version of the agent, or the beginning of the id.',
   }),
   behind: Type.Optional(
-    Type.Boolean({ default: false, description: 'True: only hosts that run another bundle than the desired one.' }),
+    Type.Boolean({ default: false, description: 'True: only hosts that do not run the desired bundle.' }),
   ),
   sick: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'True: only hosts that are unhealthy, or whose newest report tells of trouble.',
+      description: 'True: only hosts that are unhealthy, or whose newest report is refused, failed or unhealthy.',
     }),
   ),
-  deferred_by: Type.Optional({ ...Deferral, description: 'Only hosts whose work this defers.' }),
+  deferred_by: Type.Optional({ ...Deferral, description: 'Only hosts whose changes are deferred for this reason.' }),
   swarm: Type.Optional({ ...SwarmId, description: 'Only managers of this swarm.' }),
   sort: Type.Optional(
     Type.Enum([...columns, ...columns.map((column) => `-${column}`)], {
       default: 'id',
-      description: 'What the list is sorted by, then by id; with - in descending order.',
+      description: 'Sort key, then the id; a leading - sorts in descending order.',
     }),
   ),
   after: Type.Optional(
-    Type.String({ pattern: backendCursorPattern, description: '`next` of the page before, in the same order.' }),
+    Type.String({ pattern: backendCursorPattern, description: '`next` of the previous page, in the same order.' }),
   ),
   limit: Limit,
 });
@@ -211,13 +214,15 @@ const EnvCounts = Type.Object(
     production: Type.Boolean(),
     desired_sha: Nullable(Sha256),
     backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
-    behind: Type.Integer({ description: 'Hosts that run another bundle than the desired one.' }),
-    sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report tells of trouble.' }),
-    deferred: Type.Record(Type.String(), Type.Integer(), { description: 'Number of hosts by what defers their work.' }),
+    behind: Type.Integer({ description: 'Hosts that do not run the desired bundle.' }),
+    sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report is not a success.' }),
+    deferred: Type.Record(Type.String(), Type.Integer(), {
+      description: 'Number of hosts with deferred changes, by reason.',
+    }),
     rollout: Nullable(
       Type.Object(
         { id: Uuid, state: Type.String() },
-        { title: 'RunningRollout', description: 'The one that is neither done nor aborted.' },
+        { title: 'RunningRollout', description: 'The rollout that is neither done nor aborted.' },
       ),
     ),
   },

@@ -168,7 +168,7 @@ async function refusalOf(work: Store, id: string) {
   const row = await findBackend(work, id);
   if (row === null) return notFound('backend');
   if (row.state !== 'offline') return retired(row.env);
-  const message = `the backend ${id} is offline; force: true retires it all the same`;
+  const message = `the backend ${id} is offline; force: true retires it nevertheless`;
   return conflict({ code: 'BACKEND_OFFLINE', message, env: row.env });
 }
 

@@ -40,7 +40,7 @@ export async function listBackends(
     throw new ApiError({
       status: 400,
       code: 'REQUEST_INVALID',
-      message: 'querystring.after is no cursor of a list in this order',
+      message: 'querystring.after is not a cursor of a list in this order',
     });
   }
   const filter = {

@@ -54,7 +54,7 @@ export async function fetchArchive(
 ): Promise<void> {
   await copy(await openArchive(deps, sha256), file, signal);
   if ((await digestOf(file, signal)) === sha256) return;
-  deps.log('error', `the bundle storage has other bytes than those of ${sha256}`);
+  deps.log('error', `the bundle storage returns bytes that do not match ${sha256}`);
   throw unusableArchive('BUNDLE_DAMAGED', 'the archive of the bundle is damaged');
 }
 

@@ -18,11 +18,11 @@ const bundle = {
   allow_rollback: Type.Boolean(),
   emergency: Type.Boolean({ description: 'Hosts that permit it apply it outside their windows.' }),
   received_at: Timestamp,
-  received_from: Type.String({ description: 'Name of the operator who pushed it, or whose act made it.' }),
+  received_from: Type.String({ description: 'Name of the operator who pushed it, or whose call created it.' }),
   signature: Type.Enum([...signatureStates], {
-    description: 'Whether its hosts would apply it, as far as signatures are concerned and the service was told.',
+    description: 'Whether the signatures satisfy the trust that its hosts have reported.',
   }),
-  signers: Type.Array(Type.String(), { description: 'Who has signed it, of those whom its hosts believe.' }),
+  signers: Type.Array(Type.String(), { description: 'Signers of the bundle that its hosts trust.' }),
 };
 
 /** A bundle. */
@@ -32,8 +32,8 @@ export type Bundle = Static<typeof Bundle>;
 export const BundleDetails = Type.Object(
   {
     ...bundle,
-    variables: Type.Record(Type.String(), Type.String(), { description: 'Values that are no secrets.' }),
-    profiles: Type.Array(Type.String(), { description: 'Profiles of its services that it chooses.' }),
+    variables: Type.Record(Type.String(), Type.String(), { description: 'Values that are not secrets.' }),
+    profiles: Type.Array(Type.String(), { description: 'Profiles that it activates.' }),
   },
   { title: 'BundleDetails' },
 );
@@ -85,15 +85,17 @@ export const BundleDiff = Type.Object(
   {
     before: DiffLabel,
     after: DiffLabel,
-    same_content: Type.Boolean({ description: 'Both have the same files.' }),
+    same_content: Type.Boolean({ description: 'Both contain the same files.' }),
     manifest: Differences,
     services: PartDifferences,
     resources: PartDifferences,
     images: Differences,
     variables: Differences,
-    secrets: Type.Array(Difference, { description: 'Paths, fields and versions; values are in no bundle.' }),
-    files: Type.Array(Difference, { description: 'By path: sha256, and whether it is executable.' }),
-    powers: Type.Array(Difference, { description: 'What a host must permit, or a flag of the bundle lift.' }),
+    secrets: Type.Array(Difference, { description: 'Paths, fields and versions; bundles contain no values.' }),
+    files: Type.Array(Difference, { description: 'sha256 and executable bit, by path.' }),
+    powers: Type.Array(Difference, {
+      description: 'Privileges that a host must permit, or a flag of the bundle must allow.',
+    }),
   },
   { title: 'BundleDiff' },
 );
@@ -105,7 +107,7 @@ export const Signature = Type.Object({}, { additionalProperties: true, title: 'S
 export const ReceivedSignature = Type.Object(
   {
     sha256: Sha256,
-    signer: Nullable(Type.String({ description: 'Null for nobody whom its hosts believe.' })),
+    signer: Nullable(Type.String({ description: 'Null if its hosts do not trust the signer.' })),
     received_at: Timestamp,
     received_from: Type.String({ description: 'Name of the operator who added it.' }),
     signature: Signature,

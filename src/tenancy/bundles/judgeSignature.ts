@@ -11,7 +11,7 @@ export function requireTruth(signature: unknown, bundle: SignedBundle): void {
   const { sha256, claim } = statementOf(signature);
   if (sha256 !== bundle.sha256) throw new SignatureFault(`it is of another archive (${sha256})`);
   const field = falseFieldOf(claim, bundle);
-  if (field !== null) throw new SignatureFault(`its ${field} is not that of the manifest`);
+  if (field !== null) throw new SignatureFault(`its ${field} differs from the manifest`);
 }
 
 /** Who has made a signature of a bundle; throws a SignatureFault if it is not genuine, or of nobody who is trusted. */

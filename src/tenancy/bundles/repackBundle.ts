@@ -227,7 +227,7 @@ export function requireNoRollout({ name, rollout_id }: Pick<EnvRow, 'name' | 'ro
 
 function signatureAwaited(env: string, signers: string[]) {
   const signed =
-    signers.length === 0 ? 'nobody whom they believe has signed the bundle' : `only ${signers.join(', ')} signed`;
+    signers.length === 0 ? 'no signer that they trust has signed the bundle' : `only ${signers.join(', ')} signed`;
   const message = `the hosts of ${env} demand more signatures: ${signed}`;
   return conflict({ code: 'SIGNATURE_AWAITED', message, env });
 }

@@ -211,7 +211,7 @@ describe('restore', () => {
       'destroySecrets',
     ]);
     const told = err.join('\n');
-    expect(told).toMatch(/env eu-1: its secrets were to be destroyed[^]*env gone: its secrets/);
+    expect(told).toMatch(/env eu-1: its secrets were due to be destroyed[^]*env gone: its secrets/);
     expect(told).toContain(`env eu-1: desired is ${'a'.repeat(64)}`);
     const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: null, limit: 9 }));
     expect(audit.map(({ act }) => act)).toEqual([
@@ -252,7 +252,7 @@ describe('restore', () => {
   });
 
   it.each([
-    ['is damaged', () => writeFileSync(file, 'x'.repeat(5000)), /no sound backup: file is not a database/],
+    ['is damaged', () => writeFileSync(file, 'x'.repeat(5000)), /not a sound backup: file is not a database/],
     ['is empty', () => writeFileSync(file, ''), /there is no store yet/],
     ['is missing', () => undefined, /ENOENT/],
   ])('changes nothing if the backup %s', async (_how, make, told) => {

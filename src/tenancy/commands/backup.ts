@@ -100,7 +100,7 @@ async function replaceStore(settings: TenancySettings, file: string, keyFile: Bu
     throw new CommandError('the store is in PostgreSQL: restore it by pg_restore, then call this without a file');
   await access(file, constants.R_OK);
   const damage = findSqliteDamage(file);
-  if (damage !== null) throw new CommandError(`${file} is no sound backup: ${damage}`);
+  if (damage !== null) throw new CommandError(`${file} is not a sound backup: ${damage}`);
   const target = storeFileOf(settings);
   const copy = `${target}.restoring`;
   await removeStore(copy);
@@ -145,7 +145,7 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
 }
 
 function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: RestoredStore, out: Output): void {
-  out.error(`sequences go on ${SEQUENCE_GAP} higher; grants from before are void: reveal unused kits again`);
+  out.error(`sequences continue ${SEQUENCE_GAP} higher; earlier grants are void: reveal unused kits again`);
   out.error(`${revokedOperators} operators' tokens are revoked: make new ones`);
   for (const { env, sha256 } of desired) {
     out.error(`env ${env}: desired is ${sha256}; push and promote again what came after it`);
@@ -154,7 +154,7 @@ function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: Re
     out.error(`env ${env}: its rollout is halted, as hosts may be further than the backup knows; resume or abort it`);
   }
   for (const env of sparedEnvs) {
-    out.error(`env ${env}: its secrets were to be destroyed, and are left; destroy them if nothing uses them`);
+    out.error(`env ${env}: its secrets were due to be destroyed and have been kept; destroy them if nothing uses them`);
   }
   out.error('backends that were created after the backup are unknown: create them again');
   out.error('token of the administrator `admin`, shown only now:');

@@ -45,7 +45,7 @@ describe('init', () => {
     const token = await initialize(settings);
     const kid = await grant();
     const again = captureOutput();
-    await expect(init(settings, again)).rejects.toThrow(/initialized already.*copy of .*key.*admin NAME/);
+    await expect(init(settings, again)).rejects.toThrow(/already initialized.*copy of .*key.*admin NAME/);
     rmSync(settings.key_file);
     await expect(init(settings, again)).rejects.toThrow(CommandError);
     expect(() => statSync(settings.key_file)).toThrow('ENOENT');
@@ -161,7 +161,7 @@ describe('a command without a store of this version', () => {
     await expect(initialize(settings)).rejects.toThrow(/newer version/);
   });
 
-  it('says that the store is no database', async () => {
+  it('says that the store is not a database', async () => {
     writeFileSync(storeFileOf(settings), 'x'.repeat(10_000));
     await expect(commands.admin()).rejects.toThrow('the store cannot be used: file is not a database');
   });

@@ -67,5 +67,5 @@ function startHttp(parts: TenancyParts): Promise<RunningServer> {
 export async function tellReady({ NOTIFY_SOCKET }: NodeJS.ProcessEnv = process.env): Promise<void> {
   if (NOTIFY_SOCKET === undefined) return;
   const { rc } = await runHostProgram(['systemd-notify', '--ready'], { NOTIFY_SOCKET });
-  if (rc !== 0) throw new Error(`systemd cannot be told that the service runs: systemd-notify --ready: exit ${rc}`);
+  if (rc !== 0) throw new Error(`cannot notify systemd that the service runs: systemd-notify --ready: exit ${rc}`);
 }

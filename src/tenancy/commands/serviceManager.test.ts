@@ -6,6 +6,6 @@ import { tellReady } from './serve.ts';
 test('a service manager is told only where one waits, and one that does not hear is an error', async () => {
   await expect(tellReady({})).resolves.toBeUndefined();
   await expect(tellReady({ NOTIFY_SOCKET: join(tempDir(), 'nobody') })).rejects.toThrow(
-    /^systemd cannot be told that the service runs: systemd-notify --ready: exit /,
+    /^cannot notify systemd that the service runs: systemd-notify --ready: exit /,
   );
 });

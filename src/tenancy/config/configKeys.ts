@@ -106,7 +106,7 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
   secretstore_ca: optional(
     nullable(absolutePath),
     null,
-    'PEM file with the certificate authority of the secretstore, also sent to hosts; default: those of the system.',
+    'PEM file with the certificate authority of the secretstore, also sent to hosts; default: the authorities of the system.',
   ),
   secretstore_namespace: optional(nullable(singleLineName), null, 'Namespace of the secretstore.'),
   'mesh.controller_url': optional(
@@ -117,7 +117,7 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
   'mesh.controller_ca': optional(
     nullable(absolutePath),
     null,
-    'PEM file with the certificate authority of the controller; default: those of the system.',
+    'PEM file with the certificate authority of the controller; default: the authorities of the system.',
   ),
   'mesh.credentials_file': optional(nullable(absolutePath), null, 'JSON file with `username` and `password`.'),
   'oidc.issuer_url': optional(
@@ -128,7 +128,7 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
   'oidc.issuer_ca': optional(
     nullable(absolutePath),
     null,
-    'PEM file with the certificate authority of the provider; default: those of the system.',
+    'PEM file with the certificate authority of the provider; default: the authorities of the system.',
   ),
   'oidc.client_id': optional(nullable(singleLineName), null, 'Client id of the service at the provider.'),
   'oidc.client_secret_file': optional(nullable(absolutePath), null, 'File with the client secret, in one line.'),
@@ -188,7 +188,7 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
   'webhooks.ca': optional(
     nullable(absolutePath),
     null,
-    'PEM file with certificate authorities of webhook endpoints, in addition to those of the system.',
+    'PEM file with certificate authorities of webhook endpoints, in addition to the authorities of the system.',
   ),
   'webhooks.private_addresses': optional(
     trueOrFalse,
@@ -228,7 +228,7 @@ export const keyOrders: readonly KeyOrder[] = [
   },
   {
     ...{ lower: 'offline_after_s', upper: 'retire_timeout_s', least: longestPauseS(defaultIntervalS) },
-    reason: 'else the retirement of a host that checks in goes on before the host is taken down',
+    reason: 'otherwise the retirement of a host that checks in continues before the host is taken down',
   },
   {
     ...{ lower: 'session.idle_s', upper: 'session.lifetime_s' },

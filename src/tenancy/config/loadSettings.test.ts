@@ -143,11 +143,11 @@ describe('a problem is reported with its line', () => {
     [
       ['offline_after_s: 600', 'laptop_offline_after_s: 599', 'retire_timeout_s: 300'],
       ':3: offline_after_s: must be at most laptop_offline_after_s (599): a laptop may be silent for at least as long as a server',
-      ':3: offline_after_s: must be at most retire_timeout_s (300): else the retirement of a host that checks in goes on before the host is taken down',
+      ':3: offline_after_s: must be at most retire_timeout_s (300): otherwise the retirement of a host that checks in continues before the host is taken down',
     ],
     [
       ['retire_timeout_s: 60'],
-      ':3: retire_timeout_s: must be at least offline_after_s (100): else the retirement of a host that checks in goes on before the host is taken down',
+      ':3: retire_timeout_s: must be at least offline_after_s (100): otherwise the retirement of a host that checks in continues before the host is taken down',
     ],
     [
       ['session: { idle_s: 601, recheck_s: 602, lifetime_s: 600 }'],

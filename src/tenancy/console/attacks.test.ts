@@ -119,7 +119,7 @@ describe('an ID token is refused', () => {
     ['with another nonce', { nonce: 'replayed' }],
     ['without a nonce', { nonce: undefined }],
     ['whose groups are a text', { groups: 'ops' }],
-    ['whose groups are no texts', { groups: [{ name: 'ops' }] }],
+    ['whose groups are not texts', { groups: [{ name: 'ops' }] }],
   ])('%s', async (_what, claims) => {
     provider.script.claims = { ...claims };
     isRefused(await callback(), 502, 'SIGN_IN_INVALID');

@@ -111,7 +111,7 @@ it('events are told as long as the session, which they do not keep', async () =>
   await store.updateTable('sessions').set({ checked_at: now }).execute();
   await addOperator(scene.service);
   const { status, body } = await stream;
-  expect([status, body]).toEqual([200, ': changes are told from now on\n\n']);
+  expect([status, body]).toEqual([200, ': changes are announced from now on\n\n']);
 });
 
 it('groups are asked for again at the interval: what they give changes, and with the last one the session ends', async () => {

@@ -18,7 +18,9 @@ const roles: readonly Role[] = ['viewer', 'deployer', 'admin'];
 /** Why none of a caller's permissions permits a call, as the first one tells it; null if one does. */
 export function forbiddenReason(permissions: readonly Permission[], need: Need): string | null {
   const reasons = permissions.map((permission) => reasonAgainst(permission, need));
-  return reasons.includes(null) ? null : (reasons[0] ?? `the role ${need.role} is needed, and there is none`);
+  return reasons.includes(null)
+    ? null
+    : (reasons[0] ?? `this requires the role ${need.role}, and the caller has no role`);
 }
 
 /** The permissions that include a role. */

@@ -114,7 +114,7 @@ async function checkBundles(settings: TenancySettings): Promise<Check> {
 
 async function checkMesh(settings: TenancySettings): Promise<Check> {
   const { controller_url: url, credentials_file } = settings.mesh;
-  if (url === null) return inapplicableCheck('mesh', 'there is none in the configuration');
+  if (url === null) return inapplicableCheck('mesh', 'not configured');
   const login = await attempt(async () => {
     await using directory = closing(connectMesh(settings));
     await directory.peer?.check();

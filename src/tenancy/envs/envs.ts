@@ -169,7 +169,7 @@ type Judge = (row: SignatureRow, bundle: BundleRow) => string | null;
 /** Judges each signature once; throws 422 for a trust that cannot be used. */
 async function createJudge(trust: BundleTrust, env: string): Promise<Judge> {
   const { isReadable, signerOf } = await import('../bundles/judgeSignature.ts');
-  const faults = [...trustFaults(trust), ...(isReadable(trust) ? [] : ['root is no Sigstore trust root'])];
+  const faults = [...trustFaults(trust), ...(isReadable(trust) ? [] : ['root is not a Sigstore trust root'])];
   if (faults.length > 0) throw new ApiError({ status: 422, code: 'TRUST_INVALID', message: faults.join('; '), env });
   const signers = new Map<string, string | null>();
   return ({ bundle_sha256, sha256, body }, bundle) => {
@@ -201,7 +201,7 @@ function trustFaults({ threshold, keys, identities, root }: BundleTrust): string
   const repeated = read.length - unusable.length > different.size || identities.length > holders.size;
   return [
     ...unusable,
-    ...(repeated ? ['a key or an identity stands there twice'] : []),
+    ...(repeated ? ['a key or an identity is listed twice'] : []),
     ...(unusable.length === 0 && threshold > signers
       ? [`threshold ${threshold} cannot be met: there are ${signers} who can sign`]
       : []),

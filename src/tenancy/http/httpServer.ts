@@ -33,7 +33,7 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
   };
 }
 
-/** Answers what is no request of HTTP, or did not arrive in time, and closes the connection; errors below HTTP only close it. */
+/** Answers what is not a request of HTTP, or did not arrive in time, and closes the connection; errors below HTTP only close it. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   const code = error.code ?? '';
   // Without a handshake nothing could be written, and the end of writing would never come.

@@ -55,7 +55,7 @@ export function errorResponses(errors: ErrorCodes): Record<string, object> {
   return Object.fromEntries(entries) as Record<string, object>;
 }
 
-/** The body of an error with one of some codes; a text that is no list of codes stands for any. */
+/** The body of an error with one of some codes; a text that is not a list of codes stands for any. */
 function bodyOf(codes: string): TSchema {
   const { code, ...fields } = ErrorBody.properties.error.properties;
   const isList = /^[A-Z_]+(, [A-Z_]+)*$/.test(codes);

@@ -33,14 +33,14 @@ function validationError(part: string | undefined, { errors }: ValidateFunction)
   return new ApiError({ status: 400, code: 'REQUEST_INVALID', message: `${field} ${detailOf(first)}` });
 }
 
-const aCursor = 'must be what `next` of the page before says';
+const aCursor = 'must be `next` of the previous page';
 
 /** What operators are told of the forms that they type. */
 const forms = new Map([
-  [patterns.env, 'must be the name of an env: small letters, digits and hyphens, at most 63'],
+  [patterns.env, 'must be the name of an environment: lowercase letters, digits and hyphens, at most 63'],
   [patterns.sha256, 'must be a digest of 64 digits from 0 to f'],
   [patterns.uuid, 'must be an id, such as 0f8fad5b-d9cb-469f-a165-70867728950e'],
-  [patterns.swarm, 'must be an id as `docker info` tells it: letters and digits, at most 64'],
+  [patterns.swarm, 'must be a swarm id from `docker info`: letters and digits, at most 64'],
   [patterns.line, 'must be one line without control characters'],
   [patterns.states, `must be one or more of ${backendStates.join(', ')}, separated by commas`],
   [cursorPattern, aCursor],

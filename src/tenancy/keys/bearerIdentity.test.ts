@@ -24,7 +24,7 @@ it.each<[string, Record<string, unknown>, string | null]>([
   ['no backend', { ...token, meta: { ...meta, backend: 'tenancy-service' } }, null],
   ['no env', { ...token, meta: { ...meta, env: undefined } }, null],
   ['no generation', { ...token, meta: { ...meta, gen: '' } }, null],
-  ['a generation that is no number', { ...token, meta: { ...meta, gen: '1e3' } }, null],
+  ['a generation that is not a number', { ...token, meta: { ...meta, gen: '1e3' } }, null],
 ])('a token of %s is nobody’s', (_what, found, namespace) => {
   expect(bearerIdentityOf(found, namespace)).toBeNull();
 });

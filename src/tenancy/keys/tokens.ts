@@ -8,7 +8,7 @@ export function newOperatorToken(): string {
   return `dpo_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
 }
 
-/** Hex sha256 of a token, by which it is found; null for a text that is no token of an operator. */
+/** Hex sha256 of a token, by which it is found; null for a text that is not a token of an operator. */
 export function digestOfToken(token: string): string | null {
   return /^dpo_[\w-]{43}$/.test(token) ? createHash('sha256').update(token).digest('hex') : null;
 }

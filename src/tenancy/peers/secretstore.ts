@@ -5,7 +5,7 @@ import type { BearerIdentity } from '../keys/bearerCache.ts';
  * asked, is sealed, or refuses the service.
  */
 export interface Secretstore {
-  /** Whose token a bearer is; null if the secretstore does not know it, or it is no token of a backend. */
+  /** Whose token a bearer is; null if the secretstore does not know it, or it is not a token of a backend. */
   lookUpToken: (bearer: string) => Promise<BearerIdentity | null>;
   /** Revokes a token by its accessor; one that is unknown is taken for revoked. */
   revokeToken: (accessor: string) => Promise<void>;

@@ -188,11 +188,11 @@ function openRefreshToken(
   return sealed && sealer.unseal(refreshTokenSeal(id), sealed);
 }
 
-/** The groups of a person that have a role; throws SignInError if the claim is no list of texts. */
+/** The groups of a person that have a role; throws SignInError if the claim is not a list of texts. */
 export function groupsIn({ settings }: SessionDependencies, { claims }: KnownPerson): string[] {
   const { groups_claim: claim, roles } = settings.oidc;
   const groups = groupsOf(claims, claim);
-  if (groups === null) throw new SignInError('invalid', `the claim ${claim} is no list of texts`);
+  if (groups === null) throw new SignInError('invalid', `the claim ${claim} is not a list of texts`);
   return knownGroups(groups, roles);
 }
 

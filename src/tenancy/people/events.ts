@@ -21,10 +21,10 @@ export const eventRoutes = [
     role: 'viewer',
     summary: 'Follow what changes, by server-sent events',
     description: [
-      'At most once a second: `event: change`, `data: {"topics": ["backends"]}`, with what has changed since the event before:',
-      `${topics.join(', ')}. It tells what to look at again and not what it is now; after each connection everything is looked at`,
-      'again. Topics of envs that the caller may not see are not told, but that the hosts of any env have told something is. A',
-      'comment comes every 15 seconds. The stream ends with the token or session, and with the service.',
+      'Sends at most one event a second: `event: change`, `data: {"topics": ["backends"]}`, with the topics that changed since',
+      `the previous event: ${topics.join(', ')}. An event contains no values: read its topics again. After each connection, read`,
+      'everything again. Topics of environments that the caller may not see are left out; a check-in or report of any host is',
+      'announced to everyone. A comment is sent every 15 seconds. The stream ends with the token, the session or the service.',
     ].join(' '),
     responses: { 200: eventStream },
     act: 'event.follow',
@@ -54,7 +54,7 @@ async function openChangeStream(
 }
 
 async function* streamOf(deps: EventDependencies, operator: Operator, pending: PendingChanges): AsyncGenerator<string> {
-  yield ': changes are told from now on\n\n';
+  yield ': changes are announced from now on\n\n';
   while (await pending.wait()) {
     const permissions = await currentPermissions(deps, operator);
     if (permissions === null) return;

@@ -85,7 +85,7 @@ export async function finishSignIn(deps: SessionDependencies, callback: Callback
     throw refusal(
       502,
       'SIGN_IN_INVALID',
-      'what the identity provider answered does not hold; the log of the service tells why',
+      'the response of the identity provider is invalid; see the log of the service',
     );
   }
 }

@@ -68,7 +68,7 @@ export async function advanceRollouts(deps: RolloutDependencies, signal: AbortSi
     try {
       while (!signal.aborted && (await advance(deps, id)));
     } catch (error) {
-      deps.log('error', `a rollout could not go on, and is tried again: ${String(error)}`, { rollout: id, env });
+      deps.log('error', `a rollout could not continue, and is tried again: ${String(error)}`, { rollout: id, env });
     }
   }
 }

@@ -15,13 +15,13 @@ const Gate = Type.Enum(['none', 'manual', 'webhook']);
 
 const NewWave = Body({
   count: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: rolloutBounds.hosts, description: 'As many hosts at most.' }),
+    Type.Integer({ minimum: 1, maximum: rolloutBounds.hosts, description: 'Maximum number of hosts.' }),
   ),
   percent: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 100,
-      description: 'Of the active hosts with these labels, those of earlier waves too, rounded up.',
+      description: 'Percentage of the active hosts with these labels, including hosts of earlier waves; rounded up.',
     }),
   ),
   labels: Type.Optional(Labels),
@@ -35,19 +35,19 @@ export const NewRollout = Body({
   max_failures: Type.Integer({ minimum: 0, maximum: rolloutBounds.hosts }),
   soak_s: Type.Integer({ minimum: 0, maximum: rolloutBounds.soakSeconds }),
   gate: Gate,
-  gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that the gate is asked of.' }),
+  gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that decides the gate.' }),
   windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
 });
 export type NewRollout = Static<typeof NewRollout>;
 
 const hosts = {
-  hosts: Type.Integer({ description: 'Hosts that it has taken; 0 after its start if there was none to take.' }),
+  hosts: Type.Integer({ description: 'Hosts in this wave; 0 after its start if no host was left.' }),
   waiting: Type.Integer(),
   succeeded: Type.Integer(),
   failed: Type.Integer(),
-  excused: Type.Integer({ description: 'Had failed when the rollout was resumed.' }),
+  excused: Type.Integer({ description: 'Hosts that had failed when the rollout was resumed.' }),
   offline: Type.Integer(),
-  asleep: Type.Integer({ description: 'Laptops that are silent.' }),
+  asleep: Type.Integer({ description: 'Laptops that have not checked in.' }),
 };
 const RolloutWave = Type.Object(
   {
@@ -74,14 +74,14 @@ export const Rollout = Type.Object(
     next_start_at: Nullable(Timestamp),
     started: Type.Integer({ description: 'Number of waves that have started.' }),
     waves: Type.Array(RolloutWave),
-    remaining: Type.Integer({ description: 'Hosts that no wave has taken.' }),
+    remaining: Type.Integer({ description: 'Hosts that are not in any wave yet.' }),
     failed_hosts: Type.Array(FailedHost, { description: 'The first ten hosts that count as failed, by id.' }),
     max_failures: Type.Integer(),
     soak_s: Type.Integer(),
     gate: Gate,
     gate_webhook: Nullable(Uuid),
     gate_reason: Nullable(
-      Type.String({ description: 'What the webhook of the gate has answered last, or why it could not be asked.' }),
+      Type.String({ description: "The last response of the gate's webhook, or why the call failed." }),
     ),
     windows: Type.Array(Type.Object(window, { title: 'StartWindow' })),
     created_at: Timestamp,

@@ -13,7 +13,7 @@ export const secretRoutes = [
     method: 'GET',
     url: '/v1/envs/:env/secrets',
     role: 'viewer',
-    summary: 'List the names of the secrets of an env',
+    summary: 'List the names of the secrets of an environment',
     params: EnvParams,
     responses: { 200: SecretList },
     errors: { 404: 'ENV_NOT_FOUND' },

@@ -15,7 +15,7 @@ export const Secret = Type.Object(
     version: Type.Integer(),
     written_at: Nullable(Timestamp),
     written_by: Nullable(
-      Type.String({ description: 'Who has written this version; null where the audit log does not tell.' }),
+      Type.String({ description: 'Operator who wrote this version; null if the audit log has no entry.' }),
     ),
   },
   { title: 'Secret' },

@@ -50,7 +50,7 @@ async function setUpMount(run: SetupRun, mount: SetupMount): Promise<string | nu
   const difference = differenceOf(mount, present);
   if (difference?.kind === 'different') {
     const wrong = difference.fields.map(({ name, present: is }) => `${name} ${JSON.stringify(is ?? null)}`).join(', ');
-    throw new SetupError(`${mount.name} exists with ${wrong}: move it away, or change it to what deployd needs`);
+    throw new SetupError(`${mount.name} exists with ${wrong}: move it away, or change it as deployd requires`);
   }
   await remove(run, mount, difference);
   const { accessor } = (run.isApplied ? await readMount(run, mount) : present) ?? {};

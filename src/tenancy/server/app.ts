@@ -34,7 +34,7 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
     clientErrorHandler: answerClientError,
     frameworkErrors: (...failure) => void onError(...failure),
     bodyLimit: MAX_JSON_BYTES,
-    // Names that could change prototypes are no fields of any schema, which refuses them by their name.
+    // Names that could change prototypes are not fields of any schema, which refuses them by their name.
     onProtoPoisoning: 'ignore',
     onConstructorPoisoning: 'ignore',
     genReqId: requestIdOf,

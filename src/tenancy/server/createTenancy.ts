@@ -72,7 +72,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
   const identityProvider = connectIdentityProvider(settings);
   const kit = readKitFiles(settings);
   const spans = await connectCollector(settings, log);
-  const onError = (error: unknown) => log('error', `the signing keys cannot be read anew: ${String(error)}`);
+  const onError = (error: unknown) => log('error', `the signing keys cannot be read again: ${String(error)}`);
   const keys = await followKeyRing({ store, keyFile, onError });
   const bearerCounts = { hits: 0, misses: 0 };
   const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));

@@ -77,15 +77,15 @@ export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admi
   const seconds = (user + system) / 1e6;
   return [
     info('deployd_build', 'Version of the service.', { version: deps.version }),
-    gauge('deployd_http_places', 'Requests that may be worked on at once.', byLane('places')),
-    gauge('deployd_http_busy', 'Requests that are worked on.', byLane('busy')),
-    counter('deployd_http_overloaded', 'Requests that found no place, and were answered 503.', byLane('refused')),
-    counter('deployd_bearers', 'Bearers of agents by what knew them.', asked),
+    gauge('deployd_http_places', 'Requests that may be handled at the same time.', byLane('places')),
+    gauge('deployd_http_busy', 'Requests that are being handled.', byLane('busy')),
+    counter('deployd_http_overloaded', 'Requests that were answered 503 because no place was free.', byLane('refused')),
+    counter('deployd_bearers', 'Bearers of agents by where they were looked up.', asked),
     gauge('deployd_backends', 'Backends by state.', backends),
-    gauge('deployd_pending_steps', 'Steps of retirements and deletions that are not done yet, by step.', pending),
+    gauge('deployd_pending_steps', 'Unfinished steps of retirements and deletions, by step.', pending),
     gauge('deployd_rollouts', 'Rollouts that are not over, by state.', samplesBy('state', rollouts.states)),
     gauge('deployd_rollout_hosts', 'Hosts in their waves, by outcome.', samplesBy('outcome', rollouts.hosts)),
-    gauge('deployd_webhook_deliveries', 'Events that are to be delivered, or could not be.', deliveries),
+    gauge('deployd_webhook_deliveries', 'Deliveries of events that are pending or have failed for good.', deliveries),
     ...(deps.spans === null ? [] : [spanMetric(deps.spans.counts)]),
     gauge('process_resident_memory_bytes', 'Memory of the process.', [{ value: process.memoryUsage.rss() }]),
     counter('process_cpu_seconds', 'Processor time of the process.', [{ value: seconds }]),
@@ -93,7 +93,7 @@ export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admi
 }
 
 function spanMetric(counts: Record<string, number>): MetricFamily {
-  return counter('deployd_trace_spans', 'Spans of requests by what became of them.', samplesBy('result', counts));
+  return counter('deployd_trace_spans', 'Spans of requests, by result.', samplesBy('result', counts));
 }
 
 async function countActiveRollouts({ store }: { store: Store }): Promise<RolloutCounts> {

@@ -14,19 +14,19 @@ export function documentInfo(version: string) {
       version,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       description: [
-        'What the tenancy service answers to deploy agents, operators and the secretstore. Bodies are JSON in UTF-8, times',
-        'are RFC 3339 in UTC. A bearer is taken from the Authorization header only; with one, no cookie counts. Unknown fields of operators are refused,',
-        'those of agents ignored; agents ignore fields of answers that they do not know. X-Request-Id of a request, a word of',
-        'at most 64 letters, digits, _ and -, is written to the logs.',
+        'API of the tenancy service for deploy agents, operators and the secretstore. Bodies are JSON in UTF-8, times are RFC',
+        '3339 in UTC. Bearers are read only from the Authorization header; a request with a bearer ignores cookies. Unknown',
+        'fields are rejected in requests of operators and ignored in requests of agents. Agents ignore unknown fields of',
+        'responses. The X-Request-Id header of a request (at most 64 letters, digits, _ and -) is written to the logs.',
       ].join(' '),
     },
     servers: [{ url: 'https://{tenancy}', variables: { tenancy: { default: 'tenancy.deploy' } } }],
     tags: [
       { name: 'public', description: 'Answered without a bearer.' },
-      { name: 'agent', description: "Called by agents, with their host's token of the secretstore as bearer." },
+      { name: 'agent', description: 'Called by agents, with the secretstore token of the host as bearer.' },
       {
         name: 'operators',
-        description: 'Called by operators, with their own token as bearer or by the session of a page.',
+        description: 'Called by operators, with an operator token as bearer or with a browser session.',
       },
     ],
     webhooks: documentedWebhooks,
@@ -52,7 +52,7 @@ const description = [
 
 const gateDescription = [
   'Sent to the webhook that a rollout names, when a wave has succeeded and its soak is over, signed as events are; the id is the same',
-  'at each try at one gate. An answer 2xx with a verdict lets the rollout pass or halts it. Anything else is no answer: the question',
+  'at each try at one gate. An answer 2xx with a verdict lets the rollout pass or halts it. Anything else is not a valid answer: the question',
   'is asked again, after `Retry-After` or with growing pauses, and the rollout is halted after `webhooks.give_up_after_s`.',
 ].join(' ');
 
@@ -81,7 +81,7 @@ const documentedWebhooks = {
   gate: {
     post: {
       operationId: 'answerGate',
-      summary: 'The question of a gate: may the rollout go on?',
+      summary: 'The question of a gate: may the rollout continue?',
       description: gateDescription,
       parameters,
       requestBody: { required: true, content: { 'application/json': { schema: GateQuestion } } },

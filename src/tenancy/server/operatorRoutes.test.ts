@@ -95,7 +95,7 @@ it.each([
     /\.sort must be one of id, site, state, /,
   ],
   ['an unknown state', '/v1/backends?state=up', {}, 400, 'REQUEST_INVALID', /\.state must be one or more of created, /],
-  ['a cursor', '/v1/backends?after=x', {}, 400, 'REQUEST_INVALID', /\.after must be what `next` of the page before/],
+  ['a cursor', '/v1/backends?after=x', {}, 400, 'REQUEST_INVALID', /\.after must be `next` of the previous page/],
   ['a search in two lines', '/v1/backends?q=a%0Ab', {}, 400, 'REQUEST_INVALID', /\.q must be one line without/],
   ['no JSON', '/v1/envs', { ...newEnv(), body: '{' }, 400, 'REQUEST_INVALID', /JSON/],
   ['no octets', bundles, { method: 'PUT' }, 400, 'REQUEST_INVALID', /body must be/],

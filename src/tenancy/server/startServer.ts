@@ -80,7 +80,7 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
   } catch (error) {
     throw new TlsFilesError(files, (error as Error).message);
   }
-  throw new TlsFilesError(files, 'the key is not that of the certificate');
+  throw new TlsFilesError(files, 'the key does not belong to the certificate');
 }
 
 /** What is followed, and where its changes go. */

@@ -53,7 +53,7 @@ it('uses the new certificate once both files are there, and the old one until th
 it('refuses to begin with a key of another certificate', async () => {
   await write('certificate', ca.issue(['one.example']).cert);
   await write('key', ca.issue(['two.example']).key);
-  expect(() => readTlsFiles(filesIn())).toThrow('the key is not that of the certificate');
+  expect(() => readTlsFiles(filesIn())).toThrow('the key does not belong to the certificate');
 });
 
 it('names the files when one of them is missing', () => {

@@ -82,7 +82,7 @@ export interface BundleTable {
   received_at: number;
   /** Name of the operator who pushed it, or whose act made it. */
   received_from: string;
-  /** The variables of its manifest, which are no secrets. */
+  /** The variables of its manifest, which are not secrets. */
   variables: Generated<Json<Record<string, string>>>;
   /** The profiles of its services that its manifest chooses. */
   profiles: Generated<Json<string[]>>;

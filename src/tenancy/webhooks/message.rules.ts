@@ -32,7 +32,7 @@ function slackBody(event: WebhookEvent): object {
   return { text, mrkdwn: false, unfurl_links: false, unfurl_media: false };
 }
 
-/** An Adaptive Card for a workflow of Teams. The text of runs, other than that of blocks and facts, is no Markdown. */
+/** An Adaptive Card for a workflow of Teams. The text of runs, other than that of blocks and facts, is not Markdown. */
 function teamsBody(event: WebhookEvent): object {
   const { env, code } = event.data;
   const details = [event.type, env, code].filter((part) => part !== null).map(plain);
@@ -71,13 +71,13 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
     case 'backend.back':
       return `${host} ${code === RETIRED ? 'retires' : 'is back'}`;
     case 'rollout.halted':
-      return `the rollout of ${bundle} in env ${env} was halted${haltOf(rollout)}`;
+      return `the rollout of ${bundle} in environment ${env} was halted${haltOf(rollout)}`;
     case 'rollout.resumed':
-      return `the rollout of ${bundle} in env ${env} goes on`;
+      return `the rollout of ${bundle} in environment ${env} continues`;
     case 'rollout.aborted':
-      return `the rollout of ${bundle} in env ${env} was aborted`;
+      return `the rollout of ${bundle} in environment ${env} was aborted`;
     case 'bundle.awaiting_signature':
-      return `${bundle} of env ${env} awaits signatures`;
+      return `${bundle} of environment ${env} awaits signatures`;
     case 'webhook.test':
       return `a test of the webhook of ${env === null ? 'all envs' : `env ${env}`}`;
   }
@@ -147,7 +147,7 @@ const ROUTING_KEY = 'routing_key';
 /** Why a webhook cannot go to a URL; null if it can. The reason holds nothing of the URL. */
 export function targetFault(text: string, format: WebhookFormat): string | null {
   const url = URL.parse(text);
-  if (url === null) return 'it is no URL';
+  if (url === null) return 'it is not a URL';
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
     return 'it must begin with https://; http:// is allowed to loopback';
   if (url.username !== '' || url.password !== '') return 'it must not hold a user or a password';

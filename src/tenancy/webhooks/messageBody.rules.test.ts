@@ -65,11 +65,11 @@ it.each([
   ['backend.back', 'db-1.example (db-1.example, env eu-1) is back'],
   [
     'rollout.halted',
-    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in env eu-1 was halted: 3 backends have failed',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was halted: 3 backends have failed',
   ],
-  ['rollout.resumed', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in env eu-1 goes on'],
-  ['rollout.aborted', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in env eu-1 was aborted'],
-  ['bundle.awaiting_signature', 'db-1.example db-1.example (aaaaaaaaaaaa) of env eu-1 awaits signatures'],
+  ['rollout.resumed', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 continues'],
+  ['rollout.aborted', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was aborted'],
+  ['bundle.awaiting_signature', 'db-1.example db-1.example (aaaaaaaaaaaa) of environment eu-1 awaits signatures'],
 ] as const)('%s is told as "%s"', (type, text) => {
   expect(bodyOf(eventOf(occurrence(type)), 'slack')['text']).toBe(text);
 });
@@ -80,8 +80,8 @@ it.each(['backend.recovered', 'backend.back'] as const)('%s of a backend that re
 });
 
 it.each([
-  ['gate', 'the rollout of its bundle in env eu-1 was halted at its gate'],
-  ['operator', 'the rollout of its bundle in env eu-1 was halted'],
+  ['gate', 'the rollout of its bundle in environment eu-1 was halted at its gate'],
+  ['operator', 'the rollout of its bundle in environment eu-1 was halted'],
 ] as const)('a halt by %s is told as "%s"', (halted_by, text) => {
   const halt = eventOf({ type: 'rollout.halted', now, env: 'eu-1', rollout: { id: 'r-1', failures: 0, halted_by } });
   expect(bodyOf(halt, 'slack')['text']).toBe(text);

@@ -18,7 +18,7 @@ it.each([
   expect(sentenceOf(event)).toBe(text);
 });
 
-it('a name keeps letters, marks, digits and punctuation that is no markup', () => {
+it('a name keeps letters, marks, digits and punctuation that is not markup', () => {
   expect(plain('Zoë-1 (a.b:c_d/e+f,g)')).toBe('Zoë-1 (a.b:c_d/e+f,g)');
   expect(plain('*a*<@b>[c]`')).toBe('-a---b--c--'.replaceAll('-', '\ufffd'));
 });

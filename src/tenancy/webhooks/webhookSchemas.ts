@@ -9,10 +9,11 @@ export const WebhookParams = Type.Object({ id: Uuid });
 
 const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
   maxItems: eventTypes.length,
-  description: 'None for a webhook that only gates of rollouts are asked of, by the format `standard`.',
+  description: 'Empty for a webhook with the format `standard` that only decides gates of rollouts.',
 });
 const Format = Type.Enum([...webhookFormats], {
-  description: 'The form of its messages: the event as it is, or what Slack and Mattermost, Teams or PagerDuty take.',
+  description:
+    'Format of its messages: `standard` sends the event itself, the others suit Slack and Mattermost, Teams or PagerDuty.',
 });
 const Env = Nullable(EnvName);
 const DeliveryId = Type.String({ pattern: '^msg_[0-9a-f-]{36}$' });
@@ -23,11 +24,13 @@ const webhook = {
   env: Env,
   events: EventTypes,
   format: Format,
-  origin: Type.String({ description: 'What is told of its URL, which may be a credential.' }),
+  origin: Type.String({
+    description: 'Origin of its URL; the rest is not shown, because it may contain a credential.',
+  }),
   created_at: Timestamp,
   created_by: Type.String(),
-  failures: Type.Integer({ description: 'How often its endpoint has failed since it last took something.' }),
-  error: Nullable(Type.String({ description: 'Why the newest try has failed; null if it has not.' })),
+  failures: Type.Integer({ description: 'Failed deliveries since the last success.' }),
+  error: Nullable(Type.String({ description: 'Why the last delivery failed; null if it succeeded.' })),
   pending: Type.Integer({ description: 'Events that are still to be delivered.' }),
   dead: Type.Integer({ description: 'Events that could not be delivered.' }),
 };
@@ -106,7 +109,7 @@ export const WebhookEvent = Type.Object(
   },
   {
     title: 'WebhookEvent',
-    description: 'What is null is not what the event is about. Names come from operators and hosts.',
+    description: 'Fields that do not apply to the event are null. Names come from operators and hosts.',
   },
 );
 
