@@ -16,6 +16,17 @@ it.each([
 
 it.each([
   ['the agent', 'src/agent/cli.ts'],
+  ['deployctl', 'src/deployctl/cli.ts'],
+])('%s has its schemas compiled, and nothing that compiles or builds them', async (_name, entry) => {
+  const { inputs } = await bundleProgram(entry);
+  const tools =
+    /^node_modules\/(typebox|ajv)\/(?!dist\/runtime\/)|^src\/core\/(compileSchema|config\/(valueTypes|sharedKeys))\.ts$/;
+  expect(inputs).toContain('src/core/formats.rules.ts');
+  expect(inputs.filter((file) => tools.test(file))).toEqual([]);
+});
+
+it.each([
+  ['the agent', 'src/agent/cli.ts'],
   ['the tenancy service', 'src/tenancy/cli.ts'],
 ])('%s loads what sends traces only where it is asked for', async (_name, entry) => {
   const { metafile } = await build({ ...bundleOptions, entryPoints: [entry], write: false, metafile: true });

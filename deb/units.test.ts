@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { tempDir } from '../fixtures/world/tempDir.ts';
 import { commandEndings, endings } from '../machines/endings.ts';
-import { configKeys, configTable } from '../src/agent/config/configKeys.ts';
+import { configTable } from '../src/agent/config/configKeys.ts';
 import { configOf, configTableOf } from '../src/agent/config/namedEnvs.ts';
-import { configKeys as tenancyKeys } from '../src/tenancy/config/configKeys.ts';
+import { configTable as tenancyTable } from '../src/tenancy/config/configKeys.ts';
 import { loadSettings } from '../src/tenancy/config/loadSettings.ts';
 import { httpLimits } from '../src/tenancy/http/httpServer.ts';
 
@@ -43,7 +43,7 @@ describe('deployd.service', () => {
     const revertLimits = ['up_timeout_s', 'health_timeout_s', 'settle_s'];
     const limits = configTable.names.filter((name) => /_(timeout|stall)_s$/.test(name) || name === 'settle_s');
     const seconds = [...limits, ...revertLimits].map((name) =>
-      Number(configKeys[name as keyof typeof configKeys].default),
+      Number(configTable.keys[name as keyof typeof configTable.keys].default),
     );
     const [, hours = NaN] = /^(\d+)h$/.exec(service['TimeoutStartSec']?.[0] ?? '') ?? [];
     expect(limits).toContain('pull_timeout_s');
@@ -133,7 +133,7 @@ describe('deployd-tenancy.service', () => {
       ExecStartPre: ['/usr/bin/deployd-tenancy migrate'],
       ExecStart: ['/usr/bin/deployd-tenancy serve'],
       ProtectSystem: ['strict'],
-      StateDirectory: [basename(String(tenancyKeys.state_dir.default))],
+      StateDirectory: [basename(String(tenancyTable.keys.state_dir.default))],
       CapabilityBoundingSet: ['CAP_NET_BIND_SERVICE'],
     });
     expect(Object.keys(service)).not.toContain('ReadWritePaths');

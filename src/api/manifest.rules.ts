@@ -1,9 +1,9 @@
 import type { ErrorObject } from 'ajv';
 import { type Refusal, refusalWith, type RefusedFault } from '../../machines/refusals.ts';
-import type { Manifest, ManifestSecret } from '../../machines/types.ts';
+import type { Manifest } from '../../machines/types.ts';
 import { duplicateKeys } from '../core/json.rules.ts';
 import { encodingFault, printable, saveAsUtf8 } from '../core/text.rules.ts';
-import { validate } from './manifestValidator.ts';
+import { validate, type WrittenManifest } from './manifestValidator.ts';
 
 /** Limit against bundles that try to exhaust the agent; an ordinary manifest is a page of text. */
 export const maxManifestCharacters = 262_144;
@@ -18,7 +18,7 @@ export function parseManifest(text: string, env: string): { manifest: Manifest }
     ...schemaErrors(parsed.json),
     ...crossFieldErrors(parsed.json, env),
   ];
-  return errors.length > 0 ? manifestInvalid(errors) : { manifest: withDefaults(parsed.json as ManifestJson) };
+  return errors.length > 0 ? manifestInvalid(errors) : { manifest: withDefaults(parsed.json as WrittenManifest) };
 }
 
 const leaveOneOut = 'leave one of them out';
@@ -28,17 +28,6 @@ function manifestInvalid(errors: RefusedFault[]): { refusal: Refusal } {
   const faults = [...errors.slice(0, maxReportedErrors), ...(more > 0 ? [{ text: `and ${more} more`, cure: '' }] : [])];
   return { refusal: refusalWith('MANIFEST_INVALID', faults) };
 }
-
-type OptionalKey = 'production' | 'agent' | 'profiles' | 'disk_need_bytes' | 'registries' | 'variables' | 'secrets';
-type ManifestJson = Omit<Manifest, OptionalKey> & {
-  production?: boolean;
-  agent?: Partial<Manifest['agent']>;
-  profiles?: Manifest['profiles'];
-  disk_need_bytes?: number;
-  registries?: Manifest['registries'];
-  variables?: Manifest['variables'];
-  secrets: (Omit<ManifestSecret, 'version'> & { version?: number })[];
-};
 
 function parseJson(text: string): { json: unknown } | RefusedFault {
   if (text.length > maxManifestCharacters)
@@ -89,7 +78,7 @@ function formatPointer(pointer: string): string {
         .replaceAll('/', '.');
 }
 
-function withDefaults(parsed: ManifestJson): Manifest {
+function withDefaults(parsed: WrittenManifest): Manifest {
   return {
     ...parsed,
     production: parsed.production ?? false,

@@ -1,6 +1,6 @@
 /** When something may be begun, such as the waves of a rollout: on these days, from a time of day on, for so many minutes. */
 export interface TimeWindow {
-  days: (typeof weekdays)[number][];
+  readonly days: readonly (typeof weekdays)[number][];
   /** Such as `08:30`. */
   start: string;
   minutes: number;

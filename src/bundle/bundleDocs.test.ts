@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { refusalCodes } from '../../machines/refusals.ts';
 import type { Manifest } from '../../machines/types.ts';
 import { parseManifest } from '../api/manifest.rules.ts';
-import { manifestSchema } from '../api/manifestSchema.rules.ts';
+import { manifestSchema } from '../api/manifestValidator.ts';
 import { parseComposeFile } from './compose/composeFile.rules.ts';
 import { maxCharacters, maxNodes } from './compose/composeNode.rules.ts';
 import { maxVariablesPerLine } from './compose/variables.rules.ts';

@@ -91,7 +91,7 @@ export function statementIn(bundle: Bundle): Statement {
   const json = statementJsonIn(bundle);
   if (!validateStatement(json))
     throw new SignatureFault(`its statement is not one about a bundle: ${formatSchemaErrors(validateStatement)}`);
-  const { subject, predicate } = json as { subject: [{ digest: { sha256: string } }]; predicate: BundleClaim };
+  const { subject, predicate } = json;
   return { sha256: subject[0].digest.sha256, claim: predicate };
 }
 

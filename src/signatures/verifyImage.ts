@@ -39,7 +39,7 @@ function ofBundle(bundle: Buffer, digest: string, verifier: SignatureVerifier): 
   const statement = statementJsonIn(signature);
   if (!validateImageStatement(statement))
     throw new SignatureFault(`its statement is not one about an image: ${formatSchemaErrors(validateImageStatement)}`);
-  const { subject } = statement as { subject: [{ digest: { sha256: string } }] };
+  const { subject } = statement;
   requireDigest(`sha256:${subject[0].digest.sha256}`, digest);
   return verifier.signerOf(signature);
 }
@@ -78,9 +78,7 @@ export function digestSigned(payload: Buffer): string {
   const json = parseStrictly(payload.toString('utf8'), 'its payload');
   if (!validatePayload(json))
     throw new SignatureFault(`its payload is not one about an image: ${formatSchemaErrors(validatePayload)}`);
-  return (json as { critical: { image: { 'docker-manifest-digest': string } } }).critical.image[
-    'docker-manifest-digest'
-  ];
+  return json.critical.image['docker-manifest-digest'];
 }
 
 /** The signature itself, and the certificate of its signer in DER; null for the signature of a key. Throws `SignatureFault`. */
@@ -140,7 +138,7 @@ function logEntriesOf(annotations: SimpleSignature['annotations']): object[] {
   const json = parseStrictly(text, 'its log entry');
   if (!validateLogEntry(json))
     throw new SignatureFault(`its log entry is malformed: ${formatSchemaErrors(validateLogEntry)}`);
-  const { SignedEntryTimestamp: promise, Payload } = json as LogEntryJson;
+  const { SignedEntryTimestamp: promise, Payload } = json;
   const { body, integratedTime, logIndex, logID } = Payload;
   const { kind, apiVersion } = Object(
     parseStrictly(decoded(body, 'its log entry').toString('utf8'), 'its log entry'),
@@ -155,11 +153,6 @@ function logEntriesOf(annotations: SimpleSignature['annotations']): object[] {
       canonicalizedBody: body,
     },
   ];
-}
-
-interface LogEntryJson {
-  SignedEntryTimestamp: string;
-  Payload: { body: string; integratedTime: number; logIndex: number; logID: string };
 }
 
 function timestampsOf(annotations: SimpleSignature['annotations']): object[] {

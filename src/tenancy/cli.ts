@@ -11,7 +11,7 @@ import { doctor } from './doctor/doctor.ts';
 import { secretstore } from './commands/secretstore.ts';
 import { serve } from './commands/serve.ts';
 import { loadSettings, readPublicKeys } from './config/loadSettings.ts';
-import type { TenancySettings } from './config/settings.ts';
+import type { TenancySettings } from './config/configKeys.ts';
 import { KeyError } from './keys/keyRing.ts';
 import { TlsFilesError } from './server/startServer.ts';
 

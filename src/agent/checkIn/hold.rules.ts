@@ -1,5 +1,6 @@
 import type { ToldHold } from '../../api/checkIn.rules.ts';
-import { type Hold, isTimestamp } from '../state/history.rules.ts';
+import { isTimestamp } from '../../core/formats.rules.ts';
+import type { Hold } from '../state/history.rules.ts';
 
 const DAY_MS = 86_400_000;
 

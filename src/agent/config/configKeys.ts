@@ -1,5 +1,5 @@
 import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../api/checkIn.rules.ts';
-import { type ConfigKey, type DottedKey, keyTableOf, optional, required } from '../../core/config/keyTable.ts';
+import { keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
 import { limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 import {
   absolutePath,
@@ -16,13 +16,12 @@ import {
   textLike,
   trueOrFalse,
 } from '../../core/config/valueTypes.ts';
-import type { Settings } from './settings.ts';
 
 const secondsPerDay = 86_400;
 const bytesPerGiB = 2 ** 30;
 
 /** Every key of config.yaml (spec §6): the one source of the defaults, the validation and the table in docs/config.md. */
-export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>>, ConfigKey>> = {
+export const configTable = keyTableOf({
   env: required(envId, 'Environment of this host.'),
   site: required(singleLineName, 'Site of this host, as in the tenancy service.'),
   transport: required(
@@ -104,12 +103,12 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
   ),
   ...policyKeys,
   'trust.bundles': optional(
-    trustBy(absolutePath),
+    nullable(trustBy(absolutePath)),
     null,
     'Trusted signers of bundles: a mapping; default: no signatures are required.',
   ),
   'trust.images': optional(
-    trustBy(absolutePath),
+    nullable(trustBy(absolutePath)),
     null,
     'Trusted signers of all images of a bundle, with signatures in their registry: a mapping; default: no signatures are required.',
   ),
@@ -209,10 +208,7 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     'Format of log lines; `auto` is `pretty` on a terminal and `journal` elsewhere.',
   ),
   'log.level': optional(oneOf('error', 'warn', 'info', 'debug'), 'info', 'Lowest level of log lines to write.'),
-};
+});
 
-/** The keys with their sections. */
-export const configTable = keyTableOf(configKeys);
-
-/** Defaults of keys that name places, other than those of the plain configuration. */
-export type PlaceDefaults = Partial<Record<keyof typeof configKeys, string>>;
+/** The settings of a configuration, as its file and the defaults have them. */
+export type ConfiguredSettings = SettingsOf<typeof configTable.keys>;

@@ -7,11 +7,16 @@ import {
   readConfigFile,
 } from '../../core/config/configFile.ts';
 import { ConfigInvalid, type KeyProblem, mergeDefaults } from '../../core/config/keyTable.ts';
-import type { KeyOrder } from '../../core/config/keyValidation.ts';
-import { timeZoneProblems, traceProblems, trustProblems } from '../../core/config/sharedKeys.ts';
-import { isUnencrypted, withoutTrailingSlash } from '../../core/config/valueTypes.ts';
+import {
+  isUnencrypted,
+  type KeyOrder,
+  timeZoneProblems,
+  traceProblems,
+  trustProblems,
+  withoutTrailingSlash,
+} from '../../core/config/combinations.ts';
 import { realPathOf } from '../../core/filesystems.ts';
-import { configKeys } from './configKeys.ts';
+import { configTable } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 import { configTableOf, namedEnvOf, otherConfigs, scopeOf } from './namedEnvs.ts';
 import type { OtherEnv, Settings } from './settings.ts';
@@ -43,11 +48,11 @@ export function validateCombinations(valid: Partial<Settings>, hasPort: boolean)
   );
   const problems: KeyProblem[] = unencrypted.map((key) => ({
     key,
-    message: `must be ${configKeys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
+    message: `must be ${configTable.keys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
   }));
   problems.push(...trustProblems('trust.bundles', valid.trust?.bundles));
   problems.push(...trustProblems('trust.images', valid.trust?.images));
-  problems.push(...traceProblems(valid.traces));
+  problems.push(...traceProblems(configTable, valid.traces));
   problems.push(...timeZoneProblems('apply.windows', valid.apply?.windows));
   const port = explicitPort(valid.tenancy_url);
   if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;

@@ -1,7 +1,7 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { keyTableOf } from '../../core/config/keyTable.ts';
 import { isThere, namesIn } from '../../core/filesystems.ts';
-import { configKeys, configTable, type PlaceDefaults } from './configKeys.ts';
+import { configTable } from './configKeys.ts';
 
 /** The configuration of the plain unit, `deployd.service`. */
 export const plainConfig = '/etc/deployd/config.yaml';
@@ -22,6 +22,9 @@ export function namedEnvOf(configFile: string): string | null {
   const env = basename(directory);
   return basename(dirname(directory)) === namedDirectory && envPattern.test(env) ? env : null;
 }
+
+/** Defaults of keys that name places, other than those of the plain configuration. */
+type PlaceDefaults = Partial<Record<keyof typeof configTable.keys, string>>;
 
 /** Defaults of the keys that name places, in a named env. */
 function namedDefaults(env: string): PlaceDefaults {
@@ -60,11 +63,11 @@ export function scopeOf(configFile: string): AgentScope {
 
 /** The keys of a configuration; those of a named env and of a user's agent have defaults of their own. */
 export function configTableOf(configFile: string): typeof configTable {
-  const defaults = Object.entries(defaultsOf(configFile)) as [keyof typeof configKeys, string][];
+  const defaults = Object.entries(defaultsOf(configFile)) as [keyof PlaceDefaults, string][];
   if (defaults.length === 0) return configTable;
-  const keys = { ...configKeys };
-  for (const [key, value] of defaults) keys[key] = { ...keys[key], default: value };
-  return keyTableOf(keys);
+  const { keys } = configTable;
+  const changed = Object.fromEntries(defaults.map(([key, value]) => [key, { ...keys[key], default: value }]));
+  return keyTableOf({ ...keys, ...changed });
 }
 
 function defaultsOf(configFile: string): PlaceDefaults {

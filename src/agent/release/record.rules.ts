@@ -1,4 +1,4 @@
-import type { ReportedContainer, Sha } from '../../../machines/types.ts';
+import type { ReportedContainer } from '../../../machines/types.ts';
 import { type AwaitedService, longestChain, secondsUntilLastStart } from '../../bundle/plan/waitPlan.rules.ts';
 import {
   type EngineHealthcheck,
@@ -8,90 +8,19 @@ import {
   noDemand,
 } from '../../bundle/plan/writtenServices.rules.ts';
 import { printable } from '../../core/text.rules.ts';
-import type { MountedVolume } from '../engine/container.rules.ts';
-import type { RecordedVolume } from '../engine/resources.rules.ts';
-import type { VerifiedImage } from '../state/state.rules.ts';
-import { validate } from './releaseRecordValidator.ts';
-import type { OneShot, ServiceEdges, ServiceFacts } from './services.rules.ts';
+import { type ReleaseRecord, validate } from './releaseRecordValidator.ts';
 
-/** The record of a release in `.deployd.json`, from which the state can be rebuilt without the bundle. */
-export interface ReleaseRecord {
-  schema: 1;
-  sha: Sha;
-  version: string;
-  sequence: number;
-  production: boolean;
-  /** The services that run. */
-  services: RecordedService[];
-  /**
-   * Image references of the release, and the id of each image when the release was applied. A reference that contains a
-   * secret is replaced by the image's id. The digest, `sha256:…`, is that by which the registry of the reference knows the image: null
-   * where the engine knows none, absent in records of older versions.
-   */
-  images: RecordedImage[];
-  /** Paths of the compose files in the release. */
-  compose: string[];
-  /** The chosen profiles. Absent in records of older versions, which chose none. */
-  profiles?: string[];
-  /** Variables of the bundle that are not secrets. Absent in records of older versions. */
-  variables?: Record<string, string>;
-  /** Who signed the bundle. Absent in records of older versions. */
-  signers?: readonly string[];
-  /** Images whose signatures were verified. Absent in records of older versions. */
-  verified_images?: readonly VerifiedImage[];
-  /** One-shots that finished in this release, or unchanged in the previous one. Absent in records of older versions. */
-  jobs?: OneShot[];
-  /** Paths of the bundle that containers may write to. Absent in records of older versions. */
-  writable?: readonly string[];
-  /** Services of kind `once` that ended with 0 after the release was applied. Absent while there are none. */
-  ended?: readonly string[];
-  /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */
-  env?: EnvDigest;
-  /** The containers that the agent created or adopted. Absent until the release starts, and in records of older versions. */
-  containers?: readonly RecordedContainer[];
-  /** The volumes that these containers mount. Absent like them. */
-  volumes?: readonly RecordedVolume[];
-}
-
-/** A container of a release. What it runs cannot change under one id, except for its networks and its name. */
-export interface RecordedContainer {
-  id: string;
-  service: string;
-  /** Id of its image. */
-  image: string;
-  /** Names of its networks, sorted. */
-  networks: readonly string[];
-  /** Its volumes, anonymous ones too. */
-  volumes: readonly MountedVolume[];
-  /** Its number among the replicas of the service, as compose counts. */
-  number: string;
-}
-
-/** An image of a release. */
-export interface RecordedImage {
-  reference: string;
-  id: string | null;
-  digest?: string | null;
-}
-
-/** A service that runs. The optional facts are absent in records of older versions. */
-interface RecordedService extends Partial<ServiceFacts>, Partial<ServiceEdges> {
-  name: string;
-  replicas: number;
-}
-
-/** Size in bytes, keyed digest and id of the key. A plain digest would allow to guess the values. */
-export interface EnvDigest {
-  bytes: number;
-  mac: string;
-  key: string;
-}
+export type { ReleaseRecord };
+export type RecordedContainer = NonNullable<ReleaseRecord['containers']>[number];
+export type RecordedImage = ReleaseRecord['images'][number];
+type RecordedService = ReleaseRecord['services'][number];
+export type EnvDigest = NonNullable<ReleaseRecord['env']>;
 
 /** Parses a record; null when the text is not a valid one. */
 export function parseReleaseRecord(text: string): ReleaseRecord | null {
   try {
     const value: unknown = JSON.parse(text);
-    return validate(value) ? (value as ReleaseRecord) : null;
+    return validate(value) ? value : null;
   } catch {
     return null;
   }

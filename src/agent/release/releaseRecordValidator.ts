@@ -1,64 +1,86 @@
-import { Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../core/json.rules.ts';
+import { type Static, type TSchema, Type } from 'typebox';
+import { Constant, Nullable, Sha256, Values } from '../../api/commonSchemas.ts';
+import { schemaCompiler } from '../../core/compileSchema.ts';
+import type { OneShot, ServiceEdges, ServiceFacts } from './services.rules.ts';
 
-const name = { type: 'string' };
-const names = arraySchema(name);
-const nullableName = { ...name, nullable: true };
-const count = { type: 'integer', minimum: 0 };
+const Name = Type.String();
+const Names = Type.Array(Name);
+const Count = Type.Integer({ minimum: 0 });
 
-const oneShot = objectSchema({ service: name, fingerprint: name, image: name, volumes: names });
+/** A list that nothing changes. */
+function List<Schema extends TSchema>(schema: Schema) {
+  return Type.Immutable(Type.Array(schema));
+}
 
-const verifiedImage = objectSchema({ service: name, image: name, digest: name, signers: names });
-
-const envDigest = objectSchema({ bytes: count, mac: name, key: name });
-
-const recordedContainer = objectSchema({
-  ...{ id: name, service: name, image: name, networks: names, number: name },
-  volumes: arraySchema(objectSchema({ name, target: name })),
+/** A service that runs. Kinds, conditions and parts are not listed, so that records of newer versions are read. */
+const Service = Type.Object({
+  name: Name,
+  replicas: Count,
+  kind: Type.Optional(Type.Unsafe<NonNullable<ServiceFacts['kind']>>(Name)),
+  job_by: Type.Optional(Type.Unsafe<NonNullable<ServiceFacts['job_by']>>(Name)),
+  demand_s: Type.Optional(Type.Number({ minimum: 0 })),
+  after: Type.Optional(Type.Unsafe<ServiceFacts['after']>(Type.Array(Type.Object({ name: Name, condition: Name })))),
+  joins: Type.Optional(Type.Unsafe<ServiceEdges['joins']>(Type.Array(Type.Object({ service: Name, part: Name })))),
+  restarts_with: Type.Optional(Names),
 });
 
-const recordedVolume = objectSchema({
-  name,
-  created_at: nullableName,
-  born_at: nullableName,
+/** A container of a release. What it runs cannot change under one id, except for its networks and its name. */
+const Container = Type.Object({
+  id: Name,
+  service: Name,
+  /** Id of its image. */
+  image: Name,
+  /** Names of its networks, sorted. */
+  networks: List(Name),
+  /** Its volumes, anonymous ones too. */
+  volumes: List(Type.Object({ name: Name, target: Name })),
+  /** Its number among the replicas of the service, as compose counts. */
+  number: Name,
 });
-/** Kinds and conditions are not listed, so that records of newer versions are read. */
-const serviceFacts = {
-  kind: name,
-  job_by: name,
-  demand_s: { type: 'number', minimum: 0 },
-  after: arraySchema(objectSchema({ name, condition: name })),
-};
 
-/** The parts are not listed, so that records of newer versions are read. */
-const edges = { joins: arraySchema(objectSchema({ service: name, part: name })), restarts_with: names };
+/** The record of a release in `.deployd.json`, from which the state can be rebuilt without the bundle. Optional keys are absent in records of older versions. */
+const recordSchema = Type.Object({
+  schema: Constant(1),
+  sha: Sha256,
+  version: Name,
+  sequence: Type.Integer(),
+  production: Type.Boolean(),
+  services: Type.Array(Service),
+  /**
+   * Image references of the release, and the id of each image when the release was applied. A reference that contains a
+   * secret is replaced by the image's id. The digest, `sha256:…`, is that by which the registry of the reference knows the image:
+   * null where the engine knows none.
+   */
+  images: Type.Array(Type.Object({ reference: Name, id: Nullable(Name), digest: Type.Optional(Nullable(Name)) })),
+  /** Paths of the compose files in the release. */
+  compose: Names,
+  /** The chosen profiles. Absent: none. */
+  profiles: Type.Optional(Names),
+  /** Variables of the bundle that are no secrets. */
+  variables: Type.Optional(Values(Name)),
+  /** Who signed the bundle. */
+  signers: Type.Optional(List(Name)),
+  /** Images whose signatures were verified. */
+  verified_images: Type.Optional(List(Type.Object({ service: Name, image: Name, digest: Name, signers: List(Name) }))),
+  /** One-shots that finished in this release, or unchanged in the previous one. */
+  jobs: Type.Optional(
+    Type.Unsafe<OneShot[]>(Type.Array(Type.Object({ service: Name, fingerprint: Name, image: Name, volumes: Names }))),
+  ),
+  /** Paths of the bundle that containers may write to. */
+  writable: Type.Optional(List(Name)),
+  /** Services of kind `once` that ended with 0 after the release was applied. Absent while there are none. */
+  ended: Type.Optional(List(Name)),
+  /** Identifies the `.env` that the agent wrote, by its size and a keyed digest: a plain one would allow to guess the values. */
+  env: Type.Optional(Type.Object({ bytes: Count, mac: Name, key: Name })),
+  /** The containers that the agent created or adopted. Absent until the release starts. */
+  containers: Type.Optional(List(Container)),
+  /** The volumes that these containers mount, with when they were created by the engine and by the file system. */
+  volumes: Type.Optional(List(Type.Object({ name: Name, created_at: Nullable(Name), born_at: Nullable(Name) }))),
+});
 
-const schema: object = objectSchema(
-  {
-    schema: { const: 1 },
-    sha: sha256Schema,
-    version: name,
-    sequence: { type: 'integer' },
-    production: { type: 'boolean' },
-    services: arraySchema(objectSchema({ name, replicas: count }, { ...serviceFacts, ...edges })),
-    images: arraySchema(objectSchema({ reference: name, id: nullableName }, { digest: nullableName })),
-    compose: names,
-  },
-  {
-    profiles: names,
-    variables: { type: 'object', additionalProperties: name },
-    signers: names,
-    verified_images: arraySchema(verifiedImage),
-    jobs: arraySchema(oneShot),
-    writable: names,
-    ended: names,
-    env: envDigest,
-    containers: arraySchema(recordedContainer),
-    volumes: arraySchema(recordedVolume),
-  },
-);
+export type ReleaseRecord = Static<typeof recordSchema>;
+
+const compile = schemaCompiler({ messages: false, split: ['array', 'object'] });
 
 /** Validates a value as the record of a release. */
-export const validate = new Ajv({ messages: false, inlineRefs: false, code: { source: true } }).compile(
-  splitSchema(schema),
-);
+export const validate = compile(recordSchema);

@@ -1,3 +1,4 @@
+import { isTimestamp } from '../../core/formats.rules.ts';
 import type { Ending } from '../../../machines/endings.ts';
 import type { Sha } from '../../../machines/types.ts';
 
@@ -101,9 +102,4 @@ export interface Hold {
   reason: string | null;
   /** Login name of who made it, as the host knew it; absent where it knew none, and in holds of older versions. */
   by?: string;
-}
-
-/** True for an RFC 3339 time, as far as `Date` parses it. */
-export function isTimestamp(text: string): boolean {
-  return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
 }

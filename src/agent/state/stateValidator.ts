@@ -1,84 +1,168 @@
-import { _, Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../core/json.rules.ts';
-import { isTimestamp } from './history.rules.ts';
+import { type Static, Type } from 'typebox';
+import { Constant, Nullable, Sha256, Values } from '../../api/commonSchemas.ts';
+import type { Report } from '../../api/report.rules.ts';
+import { schemaCompiler } from '../../core/compileSchema.ts';
 
-const text = { type: 'string' };
-const nullableText = { ...text, nullable: true };
-const time = { ...text, format: 'time' };
-const names = arraySchema(text);
-const flag = { type: 'boolean' };
-const count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+const Text = Type.String();
+const Time = Type.String({ format: 'time' });
+const Names = Type.Array(Text);
+const SomeNames = Type.Immutable(Names);
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-const failing = { ...objectSchema({ sha: sha256Schema, count, retry_at: time, line: text }), nullable: true };
-
-const required = {
-  env: { ...text, pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
-  applied_sha: { ...sha256Schema, nullable: true },
-  applied_at: { ...time, nullable: true },
-  applied_version: nullableText,
-  highest_sequence: count,
-  production: flag,
-  last_check_in: {
-    ...objectSchema({
-      at: time,
-      action: { enum: ['apply', 'none', 'down'] },
-      desired_sha: { ...sha256Schema, nullable: true },
-    }),
-    nullable: true,
-  },
-  last_outcome: {
-    ...objectSchema({ at: time, outcome: text, code: nullableText, detail: nullableText }),
-    nullable: true,
-  },
-  attempt: { ...objectSchema({ sha: sha256Schema, phase: text, at: time }, { tries: count }), nullable: true },
-  failing,
-  token: objectSchema(
-    {
-      expires_at: { ...time, nullable: true },
-      renewable: flag,
-      creation_ttl_s: { type: 'number', nullable: true },
-      trouble: nullableText,
-    },
-    { grant_refused: text },
-  ),
-  pending_reports: arraySchema(objectSchema({ report_id: text })),
-};
-
-const healingRecord = objectSchema(
-  { row: count, healed: flag, heals: count, at: time, retry_at: { ...time, nullable: true } },
-  { restarts: objectSchema({ id: text, count, at: time }) },
+/** A bundle that failed after its promotion: how often, and when it may be retried (RFC 3339, UTC). */
+const Failing = Nullable(
+  Type.Object({
+    sha: Sha256,
+    count: Count,
+    retry_at: Time,
+    /** Journal line of the last failure, repeated during the backoff. */
+    line: Text,
+  }),
 );
 
-const schema: object = objectSchema(required, {
-  applied_signers: names,
-  applied_images: arraySchema(objectSchema({ service: text, image: text, digest: text, signers: names })),
-  production_unknown: flag,
-  healing: { type: 'object', additionalProperties: healingRecord },
-  check_in_clock: objectSchema({ at: time, boot: text, uptime_s: { type: 'number', minimum: 0 } }),
-  lost_volumes: arraySchema(
-    objectSchema({ name: text, how: { enum: ['lost', 'recreated'] }, services: names, at: time }),
-  ),
-  left_volumes: arraySchema(objectSchema({ name: text, service: text, target: text })),
-  trial: {
-    ...objectSchema({ sha: sha256Schema, previous: { ...sha256Schema, nullable: true }, failing }),
-    nullable: true,
-  },
-  offline_since: { ...time, nullable: true },
-  unreverted: {
-    ...objectSchema({ sha: sha256Schema, tries: count, line: text, code: nullableText, retry_at: time }),
-    nullable: true,
-  },
-  baseline: {
-    ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),
-    nullable: true,
-  },
-  swarm: { ...objectSchema({ id: text, node: text }), nullable: true },
-  purge_pending: { ...objectSchema({ since: time, volumes: names, networks: names }), nullable: true },
+/** The token's entry, which never contains the token. */
+const Token = Type.Object({
+  /** Null when unknown. */
+  expires_at: Nullable(Time),
+  renewable: Type.Boolean(),
+  /** Lifetime at its creation, in seconds; null when unknown. */
+  creation_ttl_s: Nullable(Type.Number()),
+  /** Error of the last renewal, null without one. */
+  trouble: Nullable(Text),
+  /** Why the bootstrap grant on disk is not used; absent when none is refused. */
+  grant_refused: Type.Optional(Text),
 });
 
+/** What is remembered of the heals of one service. */
+const Healing = Type.Object({
+  /** Ticks in a row that found it failed, each after a heal on the tick before. */
+  row: Count,
+  /** Whether the last tick tried to heal it. */
+  healed: Type.Boolean(),
+  /** Heals since it was last healthy for long. */
+  heals: Count,
+  /** When it was found failed last. */
+  at: Time,
+  /** When the next heal is due; null: at once. */
+  retry_at: Nullable(Time),
+  /** The restarts of this container by the engine that were counted last, and when. */
+  restarts: Type.Optional(Type.Object({ id: Text, count: Count, at: Time })),
+});
+
+/** Check-in times, for later ticks; RFC 3339, UTC. Unparsable times are ignored. */
+interface CheckInBackoff {
+  due_at: string | null;
+  /** No check-in is sent before this time. */
+  alone_until: string | null;
+}
+
+/** An image of a service that was signed by whom the host trusts. */
+const VerifiedImage = Type.Object({
+  service: Text,
+  /** Its reference as written in the bundle, with the digest. */
+  image: Text,
+  /** `sha256:…` of its manifest, or of its index where it is for several architectures. */
+  digest: Text,
+  signers: SomeNames,
+});
+
+/** `state.json` (spec §17), the agent's memory between ticks. Times are RFC 3339 in UTC. Optional keys are absent in files of older versions. */
+const stateSchema = Type.Object({
+  schema: Constant(1),
+  env: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,62}$' }),
+  applied_sha: Nullable(Sha256),
+  applied_at: Nullable(Time),
+  applied_version: Nullable(Text),
+  /** Highest `sequence` ever applied for this env; a `down` keeps it. */
+  highest_sequence: Count,
+  /** True when the last check-in or the last manifest declared this host production. */
+  production: Type.Boolean(),
+  last_check_in: Nullable(
+    Type.Object({ at: Time, action: Type.Enum(['apply', 'none', 'down']), desired_sha: Nullable(Sha256) }),
+  ),
+  last_outcome: Nullable(Type.Object({ at: Time, outcome: Text, code: Nullable(Text), detail: Nullable(Text) })),
+  /** The apply in progress, or one that was interrupted; until it ends, `current` is not trusted. `tries` counts failed reverts. */
+  attempt: Nullable(Type.Object({ sha: Sha256, phase: Text, at: Time, tries: Type.Optional(Count) })),
+  failing: Failing,
+  token: Token,
+  /** The report outbox: reports not delivered yet, oldest first. */
+  pending_reports: Type.Array(Type.Unsafe<Report>(Type.Object({ report_id: Text }))),
+  /** Who signed the applied bundle. */
+  applied_signers: Type.Optional(SomeNames),
+  /** Who signed the images of the applied bundle. */
+  applied_images: Type.Optional(Type.Immutable(Type.Array(VerifiedImage))),
+  /** True when it is unknown whether this is a production env. */
+  production_unknown: Type.Optional(Type.Boolean()),
+  /** Services that were healed lately, by name. */
+  healing: Type.Optional(Type.Unsafe<Readonly<Record<string, Static<typeof Healing>>>>(Values(Healing))),
+  /** The moment of the last check-in by a clock that nobody can set. */
+  check_in_clock: Type.Optional(Type.Object({ at: Time, boot: Text, uptime_s: Type.Number({ minimum: 0 }) })),
+  pace: Type.Optional(Type.Unsafe<CheckInBackoff>({})),
+  /** Volumes that were found lost since the last apply, until an operator accepts it; `recreated`: there is another one of its name. */
+  lost_volumes: Type.Optional(
+    Type.Array(
+      Type.Object({
+        name: Text,
+        how: Type.Enum(['lost', 'recreated']),
+        /** The services that mounted it, sorted. */
+        services: Names,
+        at: Time,
+      }),
+    ),
+  ),
+  /** Anonymous volumes of releases that were removed, and where they were mounted. Absent while there are none. */
+  left_volumes: Type.Optional(Type.Array(Type.Object({ name: Text, service: Text, target: Text }))),
+  /** What a failure soon after the apply needs: the way back, and the failures before the apply. */
+  trial: Type.Optional(
+    Nullable(
+      Type.Object({
+        /** The applied bundle. */
+        sha: Sha256,
+        /** The release that it replaced; null for a first one. */
+        previous: Nullable(Sha256),
+        failing: Failing,
+      }),
+    ),
+  ),
+  /** Since when no check-in has succeeded, while that is so. */
+  offline_since: Type.Optional(Nullable(Time)),
+  /** A revert that has ended unfinished, until a release is in force again. */
+  unreverted: Type.Optional(
+    Nullable(
+      Type.Object({
+        /** The bundle that was to be undone. */
+        sha: Sha256,
+        /** How often the applied release could not be started again. */
+        tries: Count,
+        /** Why the last try failed, and the code of that. */
+        line: Text,
+        code: Nullable(Text),
+        /** When the applied release is started again, unless a service of it is healed before. */
+        retry_at: Time,
+      }),
+    ),
+  ),
+  /** Resources of the project before the attempts since the last success; those attempts created all others (spec §12.11). */
+  baseline: Type.Optional(
+    Nullable(
+      Type.Object({
+        /** The bundle of the latest attempt. */
+        sha: Sha256,
+        /** Null when no volume may be removed: a production env, or one whose production status is unknown. */
+        volumes: Nullable(Names),
+        networks: Names,
+      }),
+    ),
+  ),
+  /** The swarm that this host was seen in last, and its node. */
+  swarm: Type.Optional(Nullable(Type.Object({ id: Text, node: Text }))),
+  /** Resources that a `down` could not remove, and the time of the first try (spec §7.5). */
+  purge_pending: Type.Optional(Nullable(Type.Object({ since: Time, volumes: Names, networks: Names }))),
+});
+
+export type State = Static<typeof stateSchema>;
+
+const compile = schemaCompiler({ split: ['array', 'object'] });
+
 /** Validates a value as a state; `parseState` has compared its `schema` before. */
-export const validate = new Ajv({
-  inlineRefs: false,
-  formats: { time: isTimestamp },
-  code: { source: true, formats: _`({ time: require('./history.rules.ts').isTimestamp })` },
-}).compile(splitSchema(schema));
+export const validate = compile(stateSchema);

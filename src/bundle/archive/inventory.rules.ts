@@ -1,6 +1,6 @@
 import type { Sha } from '../../../machines/types.ts';
 import { pathAndAncestors } from './archiveEntries.rules.ts';
-import { validate } from './inventoryValidator.ts';
+import { type Inventory, validate } from './inventoryValidator.ts';
 
 /** The files and directories of a bundle, in the order of its archive. */
 export interface BundleContents {
@@ -21,27 +21,13 @@ export interface BundleFile {
   executable: boolean;
 }
 
-/** The file list of a release, in `.deployd.files.json`; integrity checks compare the files with it. */
-export interface Inventory extends BundleContents {
-  schema: 1;
-  sha: Sha;
-  /** Paths that a service reads or mounts. */
-  reached: string[];
-  /** The paths of `reached` that a container may write to. */
-  writable: string[];
-  /** sha256 of the compose override. */
-  override: string;
-  /** How often a path was repaired. Containers that mount it must be recreated after each repair. */
-  repairs: { path: string; count: number }[];
-}
+export type { Inventory };
 
 /** Parses the inventory of release `sha`; null when the text is not a valid one. */
 export function parseInventory(text: string, sha: Sha): Inventory | null {
   try {
     const value: unknown = JSON.parse(text);
-    if (!validate(value)) return null;
-    const inventory = value as Inventory;
-    return inventory.sha === sha && allPathsOf(inventory).every(isSafePath) ? inventory : null;
+    return validate(value) && value.sha === sha && allPathsOf(value).every(isSafePath) ? value : null;
   } catch {
     return null;
   }

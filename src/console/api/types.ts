@@ -1,6 +1,6 @@
 import type { Backend, Fleet } from '../../tenancy/backends/backendSchemas.ts';
 import type { BundleDiff } from '../../tenancy/bundles/bundleSchemas.ts';
-import type { ErrorBody } from '../../tenancy/http/commonSchemas.ts';
+import type { ErrorBody } from '../../api/commonSchemas.ts';
 import type { Caller } from '../../tenancy/people/peopleSchemas.ts';
 
 /** What the API answers, by the schemas of the service. */

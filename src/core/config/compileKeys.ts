@@ -1,29 +1,21 @@
-import { _, Ajv, type ValidateFunction } from 'ajv';
-import { splitSchema } from '../json.rules.ts';
+import type { ValidateFunction } from 'ajv';
+import { type TSchema, Type } from 'typebox';
+import { schemaCompiler } from '../compileSchema.ts';
 import { type KeyTable, leafOf, sectionOf } from './keyTable.ts';
-import { isServiceUrl } from './valueTypes.ts';
 
-/**
- * Compiles the validator of a configuration merged with its defaults; `errors` lists the invalid keys. Called by a
- * `…Validator.ts` two directories below `src/`, which the bundler replaces by the compiled code.
- */
+const compile = schemaCompiler({ allErrors: true, split: ['array'] });
+
+/** Compiles the validator of a configuration merged with its defaults; `errors` lists the invalid keys. */
 export function compileKeys(table: KeyTable): ValidateFunction {
-  return new Ajv({
-    allErrors: true,
-    inlineRefs: false,
-    formats: { 'service-url': isServiceUrl },
-    code: { source: true, formats: _`({ 'service-url': require('../../core/config/valueTypes.ts').isServiceUrl })` },
-  }).compile(splitSchema(schemaOf(table, ''), ['array']));
+  return compile(schemaOf(table, ''));
 }
 
-function schemaOf(table: KeyTable, section: string): object {
+function schemaOf(table: KeyTable, section: string): TSchema {
   const own = table.names.filter((key) => sectionOf(key) === section);
-  const leaves = own.map((key): [string, object] => [leafOf(key), table.keys[key]?.schema ?? {}]);
-  const nested = section === '' ? table.sections.map((inner): [string, object] => [inner, schemaOf(table, inner)]) : [];
+  const leaves = own.map((key): [string, TSchema] => [leafOf(key), table.keys[key]?.schema ?? {}]);
+  const nested = section === '' ? table.sections.map((inner) => [inner, schemaOf(table, inner)] as const) : [];
   return {
-    type: 'object',
-    additionalProperties: false,
+    ...Type.Object(Object.fromEntries([...leaves, ...nested]), { additionalProperties: false }),
     required: own.map(leafOf),
-    properties: Object.fromEntries([...leaves, ...nested]),
   };
 }

@@ -2,7 +2,8 @@ import { parseCertificate, pemCertificatesIn } from '../certificateAuthorities.t
 import { readRegularFile } from '../files.ts';
 import { isObject } from '../json.rules.ts';
 import { ConfigInvalid, type ConfigProblem, type KeyProblem, mergeDefaults } from './keyTable.ts';
-import { type ConfigKeys, type KeyOrder, orderDefaults, orderProblems, validateKeys } from './keyValidation.ts';
+import { type KeyOrder, orderDefaults, orderProblems } from './combinations.ts';
+import { type ConfigKeys, validateKeys } from './keyValidation.ts';
 import { lineOf, parseYamlSource, type YamlSource } from './yamlSource.ts';
 
 /** What distinguishes one kind of configuration file from another. */

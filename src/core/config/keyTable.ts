@@ -1,35 +1,43 @@
+import type { Static, TSchema } from 'typebox';
 import { isObject } from '../json.rules.ts';
 import type { ValueType } from './valueTypes.ts';
 
-/** Every setting as a dotted key; a section is one level deep. */
-export type DottedKey<Settings> = {
-  [K in keyof Settings & string]: Settings[K] extends readonly unknown[]
-    ? K
-    : Settings[K] extends object
-      ? `${K}.${keyof Settings[K] & string}`
-      : K;
-}[keyof Settings & string];
-
 /** Definition of one key; a key without `default` is required. */
-export interface ConfigKey extends ValueType {
+export interface ConfigKey<Schema extends TSchema = TSchema> extends ValueType<Schema> {
   /** `<key>` in it stands for the value of another key. */
-  default?: unknown;
+  readonly default?: unknown;
   /** One sentence for the operator. */
-  description: string;
+  readonly description: string;
 }
+
+/** Definitions by dotted keys; a section is one level deep. */
+type Keys = Readonly<Record<string, ConfigKey>>;
 
 /** All keys that a configuration file may have. */
-export interface KeyTable<Key extends string = string> {
-  keys: Readonly<Record<Key, ConfigKey>>;
+export interface KeyTable<Own extends Keys = Keys> {
+  readonly keys: Own;
   /** All dotted keys, in the order in which the documentation lists them. */
-  names: readonly [Key, ...Key[]];
+  readonly names: readonly [string, ...string[]];
   /** Names of the sections, such as `disk`. */
-  sections: readonly string[];
+  readonly sections: readonly string[];
 }
 
+/** The settings that a configuration with these keys has. */
+export type SettingsOf<Own extends Keys> = {
+  readonly [Key in keyof Own as Key extends `${string}.${string}` ? never : Key]: ValueOf<Own[Key]>;
+} & {
+  readonly [Section in keyof Own as Section extends `${infer Name}.${string}` ? Name : never]: {
+    readonly [Key in keyof Own as Key extends `${SectionOf<Section>}.${infer Leaf}` ? Leaf : never]: ValueOf<Own[Key]>;
+  };
+};
+
+type SectionOf<Key> = Key extends `${infer Name}.${string}` ? Name : never;
+type ValueOf<Key extends ConfigKey> = DeepReadonly<Static<Key['schema']>>;
+type DeepReadonly<Value> = Value extends object ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> } : Value;
+
 /** The table of these keys. */
-export function keyTableOf<Key extends string>(keys: Readonly<Record<Key, ConfigKey>>): KeyTable<Key> {
-  const names = Object.keys(keys) as [Key, ...Key[]];
+export function keyTableOf<Own extends Keys>(keys: Own): KeyTable<Own> {
+  const names = Object.keys(keys) as [string, ...string[]];
   return { keys, names, sections: [...new Set(names.filter((key) => key.includes('.')).map(sectionOf))] };
 }
 
@@ -44,12 +52,16 @@ export function leafOf(key: string): string {
 }
 
 /** A key that must be given. */
-export function required(type: ValueType, description: string): ConfigKey {
+export function required<Schema extends TSchema>(type: ValueType<Schema>, description: string): ConfigKey<Schema> {
   return { ...type, description };
 }
 
 /** A key whose default is `value`. */
-export function optional(type: ValueType, value: unknown, description: string): ConfigKey {
+export function optional<Schema extends TSchema>(
+  type: ValueType<Schema>,
+  value: unknown,
+  description: string,
+): ConfigKey<Schema> {
   return { ...type, default: value, description };
 }
 

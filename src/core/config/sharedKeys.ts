@@ -1,13 +1,12 @@
+import { type TString, Type } from 'typebox';
 import { defaultLimits } from '../../api/checkIn.rules.ts';
-import { denials, type PermitKey, permitKeys, policyBounds } from '../../api/hostPolicy.rules.ts';
-import { isTimeZone, type TimeWindow, weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
-import type { TrustSettings } from '../../api/trust.rules.ts';
-import { type ConfigKey, type KeyProblem, optional } from './keyTable.ts';
+import { denials, type PermitKey, permitKeys, type Permits, policyBounds } from '../../api/hostPolicy.rules.ts';
+import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
+import { optional } from './keyTable.ts';
 import {
   absolutePath,
   formatParts,
   integer,
-  isUnencrypted,
   listOfWords,
   nullable,
   oneOf,
@@ -25,22 +24,23 @@ const patterns: Partial<Record<PermitKey, string>> = {
 };
 
 /** `policy.permit`: for each kind of power a list of what is permitted. */
-const permits: ValueType = {
-  schema: {
-    type: 'object',
-    additionalProperties: false,
-    properties: Object.fromEntries(
-      permitKeys.map((key) => [key, entriesMatching(patterns[key] ?? '^[^\\p{Cc}\\s]+$')]),
+const permits = {
+  schema: Type.Unsafe<Partial<Permits>>(
+    Type.Object(
+      Object.fromEntries(
+        permitKeys.map((key) => [key, Type.Optional(entriesMatching(patterns[key] ?? '^[^\\p{Cc}\\s]+$'))]),
+      ),
+      { additionalProperties: false },
     ),
-  },
+  ),
   allowed:
     `a mapping with the keys ${permitKeys.join(', ')}, each with a list of at most 64 entries of 253 characters. ` +
     'binds: absolute paths without "..", with :ro for read-only access; devices: device files; capabilities: names without CAP_; other keys: names',
 };
 
-function entriesMatching(pattern: string): object {
+function entriesMatching(pattern: string) {
   const { entries: maxItems, characters: maxLength } = policyBounds;
-  return { type: 'array', items: { type: 'string', pattern, maxLength }, maxItems, uniqueItems: true };
+  return Type.Array(Type.String({ pattern, maxLength }), { maxItems, uniqueItems: true });
 }
 
 /** The keys of a host's policy, in config.yaml and in the policy files of `deployctl` (spec §6, §12). */
@@ -60,15 +60,18 @@ export const policyKeys = {
     'any',
     '`digest`: run only images that are pinned by their sha256.',
   ),
-} as const satisfies Record<string, ConfigKey>;
+};
 
 const { windows, minutes, start, zone } = windowBounds;
-const properties = {
-  days: { type: 'array', minItems: 1, uniqueItems: true, items: { type: 'string', enum: weekdays } },
-  start: { type: 'string', pattern: start },
-  minutes: { type: 'integer', minimum: 1, maximum: minutes },
-  time_zone: { type: 'string', maxLength: zone },
-};
+const window = Type.Object(
+  {
+    days: Type.Array(Type.Enum(weekdays), { minItems: 1, uniqueItems: true }),
+    start: Type.String({ pattern: start }),
+    minutes: Type.Integer({ minimum: 1, maximum: minutes }),
+    time_zone: Type.String({ maxLength: zone }),
+  },
+  { additionalProperties: false },
+);
 
 const parts = {
   days: `a list of ${weekdays.join(', ')}, none twice`,
@@ -78,29 +81,11 @@ const parts = {
 };
 
 /** A list of windows of time. */
-export const timeWindows: ValueType = {
-  schema: {
-    type: 'array',
-    maxItems: windows,
-    items: { type: 'object', additionalProperties: false, required: Object.keys(properties), properties },
-  },
+export const timeWindows = {
+  schema: Type.Array(window, { maxItems: windows }),
   allowed: `a list of at most ${windows} mappings with the keys ${formatParts(parts)}`,
   parts,
 };
-
-/** The time zones of windows that this system does not know. */
-export function timeZoneProblems(key: string, list: readonly TimeWindow[] = []): KeyProblem[] {
-  const unknown = list.filter(({ time_zone }) => !isTimeZone(time_zone));
-  return unknown.map(({ time_zone }) => ({ key, message: `must have known time zones: there is no ${time_zone}` }));
-}
-
-/** Where a program sends its traces; the same keys for agent and tenancy service. */
-export interface TraceSettings {
-  /** URL that takes traces by OTLP/HTTP; null: none are sent. */
-  readonly otlp_endpoint: string | null;
-  /** PEM file of the authorities that it is trusted by; null for those of the system. */
-  readonly ca: string | null;
-}
 
 /** The limits of a bundle, which hosts and service check (spec §6). */
 export const limitKeys = {
@@ -115,7 +100,7 @@ export const limitKeys = {
     defaultLimits.bundle_entries,
     'Largest number of files and directories in a bundle.',
   ),
-} as const satisfies Record<string, ConfigKey>;
+};
 
 /** The keys of traces (spec §21). */
 export const traceKeys = {
@@ -129,35 +114,18 @@ export const traceKeys = {
     null,
     'PEM file with the certificate authority of the collector; default: the authorities of the system.',
   ),
-} as const satisfies Record<string, ConfigKey>;
-
-/** Traces are sent without encryption to this host only, whatever the transport of other calls. */
-export function traceProblems(traces: TraceSettings | undefined): KeyProblem[] {
-  const key = 'traces.otlp_endpoint';
-  if (!isUnencrypted(traces?.otlp_endpoint)) return [];
-  return [{ key, message: `must be ${traceKeys[key].allowed}; http:// is allowed to loopback` }];
-}
-
-const maxEntries = 64;
-const visible = { type: 'string', pattern: '^(?! )[^\\p{C}]{1,253}(?<! )$' };
-
-const identities = {
-  type: 'array',
-  maxItems: maxEntries,
-  uniqueItems: true,
-  items: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['issuer', 'subject'],
-    properties: { issuer: visible, subject: visible },
-  },
 };
 
-/** A mapping of the keys of `TrustSettings`, or null; its files are named by paths of a type. */
-export function trustBy(path: ValueType): ValueType {
-  const threshold = { type: 'integer', minimum: 1, maximum: 2 * maxEntries };
-  const keys = { type: 'array', items: path.schema, maxItems: maxEntries, uniqueItems: true };
-  const properties = { threshold, keys, identities, root: path.schema };
+const maxEntries = 64;
+const visible = Type.String({ pattern: '^(?! )[^\\p{C}]{1,253}(?<! )$' });
+
+const identities = Type.Array(Type.Object({ issuer: visible, subject: visible }, { additionalProperties: false }), {
+  maxItems: maxEntries,
+  uniqueItems: true,
+});
+
+/** A mapping of the keys of `TrustSettings`; its files are named by paths of a type. */
+export function trustBy(path: ValueType<TString>) {
   const parts = {
     threshold: `a whole number of signers, from 1 to ${2 * maxEntries}`,
     keys: `a list of at most ${maxEntries} PEM files, each ${path.allowed}`,
@@ -165,25 +133,16 @@ export function trustBy(path: ValueType): ValueType {
     root: path.allowed,
   };
   return {
-    schema: { type: 'object', nullable: true, additionalProperties: false, properties },
+    schema: Type.Object(
+      {
+        threshold: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 * maxEntries })),
+        keys: Type.Optional(Type.Array(path.schema, { maxItems: maxEntries, uniqueItems: true })),
+        identities: Type.Optional(identities),
+        root: Type.Optional(path.schema),
+      },
+      { additionalProperties: false },
+    ),
     allowed: `a mapping with the keys ${formatParts(parts)}`,
     parts,
   };
-}
-
-/** What contradicts itself in a trust: nobody, or too few, who could sign, and identities that nothing can verify. */
-export function trustProblems(key: string, settings: TrustSettings | null | undefined): KeyProblem[] {
-  if (!settings) return [];
-  const { threshold = 1, keys = [], identities = [], root } = settings;
-  const signers = keys.length + identities.length;
-  const problems = [
-    ...(signers === 0 ? ['must name keys or identities, or be left out'] : []),
-    ...(signers > 0 && threshold > signers
-      ? [`must have a threshold that can be met: it is ${threshold}, and ${signers} can sign`]
-      : []),
-    ...(identities.length > 0 && root === undefined
-      ? ['must name the trust root (root) by which its identities are verified']
-      : []),
-  ];
-  return problems.map((message) => ({ key, message }));
 }

@@ -1,15 +1,15 @@
-import { isLoopback } from '../http.rules.ts';
+import { type TSchema, Type } from 'typebox';
 
-/** A type of value: its JSON schema, and the text that tells an operator what is allowed. */
-export interface ValueType {
-  schema: { type: string } & Readonly<Record<string, unknown>>;
-  allowed: string;
+/** A type of value: its schema, and the text that tells an operator what is allowed. */
+export interface ValueType<Schema extends TSchema = TSchema> {
+  readonly schema: Schema;
+  readonly allowed: string;
   /** Of a mapping, or of the mappings in a list, with keys of several types: what is allowed for each. */
-  parts?: Readonly<Record<string, string>>;
+  readonly parts?: Readonly<Record<string, string>>;
 }
 
 /** `true` or `false`; YAML 1.2 has no other booleans. */
-export const trueOrFalse: ValueType = { schema: { type: 'boolean' }, allowed: 'true or false' };
+export const trueOrFalse = { schema: Type.Boolean(), allowed: 'true or false' };
 
 /** An env id; directories and the compose project are named after it. */
 export const envId = textLike(
@@ -27,8 +27,8 @@ export const absolutePath = textLike('^/[^\\p{Cc}]*$', 'an absolute path');
 export const anyPath = textLike('^[^\\p{Cc}]+$', 'a path');
 
 /** A list of absolute paths without duplicates. */
-export const absolutePaths: ValueType = {
-  schema: { type: 'array', items: absolutePath.schema, uniqueItems: true },
+export const absolutePaths = {
+  schema: Type.Array(absolutePath.schema, { uniqueItems: true }),
   allowed: 'a list of absolute paths, none twice',
 };
 
@@ -48,14 +48,14 @@ export const loopbackListener = textLike(
 );
 
 /** The base address of a service. */
-export const serviceUrl: ValueType = {
-  schema: { type: 'string', format: 'service-url' },
+export const serviceUrl = {
+  schema: Type.String({ format: 'service-url' }),
   allowed: 'an https:// URL without credentials, query and fragment',
 };
 
 /** A text that matches a pattern. */
-export function textLike(pattern: string, allowed: string): ValueType {
-  return { schema: { type: 'string', pattern }, allowed };
+export function textLike(pattern: string, allowed: string) {
+  return { schema: Type.String({ pattern }), allowed };
 }
 
 /** The parts of a type for a list of its keys. */
@@ -66,42 +66,27 @@ export function formatParts(parts: Readonly<Record<string, string>>): string {
 }
 
 /** One of a few words. */
-export function oneOf(...words: string[]): ValueType {
-  return { schema: { type: 'string', enum: words }, allowed: `one of ${words.join(', ')}` };
+export function oneOf<Word extends string>(...words: Word[]) {
+  return { schema: Type.Enum(words), allowed: `one of ${words.join(', ')}` };
 }
 
 /** A list of a few words, none twice. */
-export function listOfWords(...words: string[]): ValueType {
+export function listOfWords<Word extends string>(...words: Word[]) {
   return {
-    schema: { type: 'array', items: { type: 'string', enum: words }, uniqueItems: true },
+    schema: Type.Array(Type.Enum(words), { uniqueItems: true }),
     allowed: `a list of ${words.join(', ')}, none twice`,
   };
 }
 
 /** An integer from `min` to `max`, both included; `max` defaults to the largest safe integer. */
-export function integer(unit: string, min: number, max?: number): ValueType {
+export function integer(unit: string, min: number, max?: number) {
   return {
-    schema: { type: 'integer', minimum: min, maximum: max ?? Number.MAX_SAFE_INTEGER },
+    schema: Type.Integer({ minimum: min, maximum: max ?? Number.MAX_SAFE_INTEGER }),
     allowed: `a whole number${unit && ` of ${unit}`}${max === undefined ? `, ${min} or more` : ` from ${min} to ${max}`}`,
   };
 }
 
 /** The same type, or null. */
-export function nullable({ schema, allowed }: ValueType): ValueType {
-  return { schema: { ...schema, nullable: true }, allowed };
-}
-
-/** True for a base address of a service. Whether `http:` is allowed depends on the transport: see combinations.ts. */
-export function isServiceUrl(text: string): boolean {
-  return /^https?:\/\/[^/?#@\\\s]+(\/[^?#@\\\s]*)?$/.test(text) && URL.canParse(text);
-}
-
-/** True for an address whose connections are neither encrypted nor stay on this host. */
-export function isUnencrypted(url: string | null | undefined): boolean {
-  return Boolean(url?.startsWith('http://')) && !isLoopback(new URL(url ?? '').hostname);
-}
-
-/** A base address without trailing slashes. */
-export function withoutTrailingSlash(url: string): string {
-  return url.replace(/\/+$/, '');
+export function nullable<Schema extends TSchema>({ schema, ...rest }: ValueType<Schema>) {
+  return { ...rest, schema: Type.Union([schema, Type.Null()]) };
 }

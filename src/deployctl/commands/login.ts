@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { contextOf, isToken, readToken, targetOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import type { CtlSettings } from '../config/settings.ts';
+import type { CtlSettings } from '../config/configKeys.ts';
 import { configDirectory, readSettings } from '../config/settingsFile.ts';
 import { type Connection, createApi } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
-import { isServiceUrl } from '../../core/config/valueTypes.ts';
+import { isServiceUrl } from '../../core/formats.rules.ts';
 import {
   type Authorities,
   createTlsContext,
@@ -12,7 +12,7 @@ import { openRegularFile, readRegularFile } from '../../core/files.ts';
 import { isLoopback } from '../../core/http.rules.ts';
 import type { Connection } from '../core/client.ts';
 import { type Io, usageError } from '../core/ctlError.ts';
-import type { CtlSettings } from './settings.ts';
+import type { CtlSettings } from './configKeys.ts';
 import { readSettings } from './settingsFile.ts';
 
 /** What the command line says of the connection. */

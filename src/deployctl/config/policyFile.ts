@@ -1,7 +1,7 @@
 import { readConfigFile } from '../../core/config/configFile.ts';
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
-import { policyTable } from './policyTable.ts';
-import { validate } from './policyValidator.ts';
+import { policyTable } from './configKeys.ts';
+import { validatePolicy } from './configValidators.ts';
 import { withConfigFaults } from './settingsFile.ts';
 
 /** The policy of a host, by a file with the key `policy` of its config.yaml; without a file the default. Throws CONFIG_INVALID. */
@@ -12,7 +12,7 @@ export function readPolicy(file: string | undefined): HostPolicy {
 
 const format = {
   table: policyTable,
-  validate,
+  validate: validatePolicy,
   example: 'policy: {permit: {capabilities: [NET_ADMIN]}}',
   naming: 'with --policy',
 };

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { readConfigFile } from '../../core/config/configFile.ts';
 import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { type Io, usageError } from '../core/ctlError.ts';
-import { ctlKeys, type CtlSettings } from './settings.ts';
-import { validate } from './settingsValidator.ts';
+import { type CtlSettings, ctlTable } from './configKeys.ts';
+import { validateSettings } from './configValidators.ts';
 
 /** The directory of config.yaml and of the token that `login` keeps. */
 export function configDirectory(env: Io['env']): string {
@@ -26,8 +26,8 @@ const withoutFile: CtlSettings = {
 };
 
 const format = {
-  table: ctlKeys,
-  validate,
+  table: ctlTable,
+  validate: validateSettings,
   example: 'url: https://tenancy.example',
   naming: 'with --config',
 };

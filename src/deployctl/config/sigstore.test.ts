@@ -1,4 +1,4 @@
-import type { CtlSettings } from './settings.ts';
+import type { CtlSettings } from './configKeys.ts';
 import { publicSigstore, sigstoreOf, type SigstoreOptions } from './sigstore.ts';
 
 const none = { fulcio: null, rekor: null, tsa: null, root: null };

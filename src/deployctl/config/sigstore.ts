@@ -1,6 +1,6 @@
 import { usageError } from '../core/ctlError.ts';
 import { serviceUrlOf } from './connection.ts';
-import type { CtlSettings } from './settings.ts';
+import type { CtlSettings } from './configKeys.ts';
 
 /** The services of a Sigstore instance, and the file of its trust root. */
 export interface SigstoreTarget {

@@ -1,13 +1,13 @@
 import { dirname, resolve } from 'node:path';
 import { readConfigFile } from '../../core/config/configFile.ts';
-import { trustProblems } from '../../core/config/sharedKeys.ts';
+import { trustProblems } from '../../core/config/combinations.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
 import { type BundleTrust, plainPem } from '../../signatures/trust.ts';
 import { readTrust } from '../../signatures/readTrust.ts';
 import { usageError } from '../core/ctlError.ts';
 import { withConfigFaults } from './settingsFile.ts';
-import { trustTable } from './trustTable.ts';
-import { validate } from './trustValidator.ts';
+import { trustTable } from './configKeys.ts';
+import { validateTrust } from './configValidators.ts';
 
 /**
  * Whom hosts believe about bundles, by a file with the key `trust.bundles` of their config.yaml; paths are relative to the
@@ -41,7 +41,7 @@ interface TrustFile {
 
 const format = {
   table: trustTable,
-  validate,
+  validate: validateTrust,
   example: 'trust: {bundles: {keys: [release.pub]}}',
   naming: 'on the command line',
 };

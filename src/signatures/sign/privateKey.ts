@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, scryptSync } from 'node:crypto';
-import { validateCosignKey } from '../signatureValidators.ts';
+import { type CosignKey, validateCosignKey } from '../signatureValidators.ts';
 
 /** Asks for the password of a key; called for an encrypted one only. */
 export type AskPassword = () => Promise<string>;
@@ -30,13 +30,6 @@ function parse(pem: { key: string; passphrase?: string }): KeyObject | null {
 }
 
 type Sodium = typeof import('libsodium-wrappers');
-
-/** The JSON in the PEM of a key that cosign encrypted; bytes are base64. */
-interface CosignKey {
-  kdf: { params: { N: number; r: number; p: number }; salt: string };
-  cipher: { nonce: string };
-  ciphertext: string;
-}
 
 const pemForm = /-----BEGIN ENCRYPTED (SIGSTORE|COSIGN) PRIVATE KEY-----([^-]+)-----END ENCRYPTED \1 PRIVATE KEY-----/;
 const keyBytes = 32;
@@ -69,7 +62,7 @@ export async function decryptCosignKey(pem: string, password: string): Promise<K
 function parseCosignKey(pem: string): CosignKey | null {
   try {
     const json: unknown = JSON.parse(bytesOf(pemForm.exec(pem)?.[2] ?? '').toString('utf8'));
-    return validateCosignKey(json) ? (json as CosignKey) : null;
+    return validateCosignKey(json) ? json : null;
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
 import { isDeferralReason, type Report, tenancyErrorCodes } from '../../api/report.rules.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { ApiError } from '../core/apiError.ts';
 import { auditEntry, byService, type AuditDependencies } from '../core/audit.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';

@@ -15,7 +15,7 @@ import {
   Orders,
   Report,
   Signatures,
-} from './agentSchemas.ts';
+} from '../../api/agentSchemas.ts';
 import {
   agentUnauthenticated,
   giveLease,

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { CheckIn, Container, deferringFacts, Report, Swarm } from '../agents/agentSchemas.ts';
+import { CheckIn, Container, deferringFacts, Report, Swarm } from '../../api/agentSchemas.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import {
   backendStates,
@@ -14,7 +14,7 @@ import {
   SwarmId,
   Timestamp,
   Uuid,
-} from '../http/commonSchemas.ts';
+} from '../../api/commonSchemas.ts';
 
 /** A backend of the URL. */
 export const BackendParams = Type.Object({ id: Uuid });

@@ -1,6 +1,6 @@
 import type { FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest, DeferringFacts, ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import type { AuditDependencies } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { ReceivedReport as StoredReport } from '../store/agents.ts';

@@ -1,6 +1,6 @@
 import type { KitDependencies } from './kit.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
-import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, routesFor } from '../http/operatorRoute.ts';
 import { parseOrder, parseStates } from './backend.rules.ts';
 import {

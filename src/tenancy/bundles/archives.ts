@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
 import { digestOf } from '../../core/files.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { ApiError } from '../core/apiError.ts';
 import type { AuditDependencies } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';

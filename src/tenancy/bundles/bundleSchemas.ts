@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
+import { Signature } from '../../api/agentSchemas.ts';
 import { cursorPattern } from '../core/lists.rules.ts';
-import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from '../http/commonSchemas.ts';
+import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from '../../api/commonSchemas.ts';
 import { signatureStates } from './bundle.rules.ts';
 
 /** A bundle of the URL. */
@@ -101,8 +102,6 @@ export const BundleDiff = Type.Object(
 );
 export type BundleDiff = Static<typeof BundleDiff>;
 
-/** A Sigstore bundle of version 0.3, in which a statement about a bundle is signed. */
-export const Signature = Type.Object({}, { additionalProperties: true, title: 'Signature' });
 /** A signature of a bundle. */
 export const ReceivedSignature = Type.Object(
   {

@@ -1,6 +1,7 @@
+import { Signature } from '../../api/agentSchemas.ts';
 import type { ComparisonDependencies } from './compareBundles.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
-import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, octets, routesFor } from '../http/operatorRoute.ts';
 import { acceptBundle, withReceivedArchive } from './acceptBundle.ts';
 import { openArchive } from './archives.ts';
@@ -16,7 +17,6 @@ import {
   DiffQuery,
   PushedBundle,
   PushQuery,
-  Signature,
   SignatureList,
 } from './bundleSchemas.ts';
 import { compareBundles } from './compareBundles.ts';

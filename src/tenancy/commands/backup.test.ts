@@ -8,7 +8,7 @@ import {
   settingsBelow,
 } from '../../../fixtures/world/tenancy/installation.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { isAccepted } from '../agents/agent.rules.ts';
 import { backup, GENERATION_GAP, restore, SEQUENCE_GAP } from './backup.ts';
 import { findAgent } from '../store/agents.ts';

@@ -1,5 +1,5 @@
 import { access, constants, link, open, rename, rm, writeFile } from 'node:fs/promises';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { auditEntry, byService } from '../core/audit.ts';
 import { addKey } from '../keys/keyRing.ts';
 import { bundleDirectoryOf } from '../peers/bundleDirectory.ts';

@@ -3,7 +3,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { Migrator } from 'kysely/migration';
 import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { signGrant } from '../keys/grants.ts';
 import { openKeyRing, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';

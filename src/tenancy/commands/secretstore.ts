@@ -2,7 +2,7 @@ import { type Authorities, readAuthorities } from '../../core/certificateAuthori
 import { readRegularFile } from '../../core/files.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { openAdministration } from '../peers/secretstoreClient.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { formatDifference, type VerificationKeys } from '../secrets/setup.rules.ts';
 import { SetupError, setUpSecretstore } from '../secrets/setup.ts';
 

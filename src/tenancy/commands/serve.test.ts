@@ -7,7 +7,7 @@ import { startServing, tenancySources, type ServingProcess } from '../../../fixt
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { freePort } from '../../../fixtures/world/wait.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import type { Store } from '../store/openStore.ts';
 import { serve } from './serve.ts';
 

@@ -1,7 +1,8 @@
 import { createLog } from '../core/log.ts';
 import { once } from 'node:events';
 import { runHostProgram } from '../../core/accounts.ts';
-import { parseListenAddress, type TenancySettings } from '../config/settings.ts';
+import { type TenancySettings } from '../config/configKeys.ts';
+import { parseListenAddress } from '../config/loadSettings.ts';
 import { httpLimits } from '../http/httpServer.ts';
 import { runBackground } from '../server/background.ts';
 import { type RunningServer, startServer } from '../server/startServer.ts';

@@ -1,4 +1,4 @@
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { addKey, deleteExpiredKeys, openKeyRing, publicKeyPems, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
 import { addAdministrator } from '../people/people.ts';
 import { migrateStore, type Store } from '../store/openStore.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { readDatabaseUrl } from '../config/loadSettings.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { migrationState, openStore, type Store, type StorePlace } from '../store/openStore.ts';
 
 type StoreSettings = Pick<TenancySettings, 'state_dir' | 'database_url_file'>;

@@ -5,7 +5,7 @@ import { rootCertificates } from 'node:tls';
 import { asNobody } from '../../../fixtures/world/users.ts';
 import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { configTable } from './configKeys.ts';
-import { parseListenAddress } from './settings.ts';
+import { parseListenAddress } from './loadSettings.ts';
 import { loadSettings } from './loadSettings.ts';
 
 let dir: string;

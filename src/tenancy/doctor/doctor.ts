@@ -15,9 +15,9 @@ import { filesystemsOf } from '../../core/filesystems.ts';
 import { dropPrivileges, NotAllowed } from '../../core/process.ts';
 import { secretstore, type SecretstoreOptions } from '../commands/secretstore.ts';
 import type { Output } from '../commands/storeAccess.ts';
-import { configKeys } from '../config/configKeys.ts';
+import { configTable } from '../config/configKeys.ts';
 import { loadSettings } from '../config/loadSettings.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { checkNamedFiles, checkSetup } from './doctor.rules.ts';
 import { checkService } from './service.ts';
 
@@ -40,7 +40,7 @@ export async function doctor(options: DoctorOptions, out: Pick<Output, 'log'>): 
 async function runChecks(options: DoctorOptions): Promise<Check[]> {
   const { configPath } = options;
   const { settings, problems } = readConfig(configPath);
-  const user = await serviceUserOf(settings?.state_dir ?? String(configKeys.state_dir.default));
+  const user = await serviceUserOf(settings?.state_dir ?? String(configTable.keys.state_dir.default));
   const config = checkConfig({ file: await fileFactsOf(configPath, user), problems }, user);
   if (settings === null) return [config, unknownCheck('service', 'its configuration is invalid')];
   const checks = [config, ...(await checkFiles(settings, user)), await planSetup(settings, options)];

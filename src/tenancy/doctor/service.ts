@@ -7,7 +7,7 @@ import { TransportError } from '../../core/http.rules.ts';
 import { readKeyFile } from '../commands/keyFiles.ts';
 import { CommandError, withCurrentStore } from '../commands/storeAccess.ts';
 import { readTrustedAuthorities } from '../config/loadSettings.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { KeyError, type KeyRing, openKeyRing } from '../keys/keyRing.ts';
 import { SignInError } from '../peers/identityProvider.ts';
 import { PeerError } from '../peers/bundleStorage.ts';

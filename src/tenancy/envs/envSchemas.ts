@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
-import { Body, EnvName, Nullable, Sha256 } from '../http/commonSchemas.ts';
+import { Body, EnvName, Nullable, Sha256 } from '../../api/commonSchemas.ts';
 
 /** An env of the URL. */
 export const EnvParams = Type.Object({ env: EnvName });

@@ -4,7 +4,7 @@ import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
 import type { LogLine } from '../core/log.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { isStoreFailure } from '../store/sqliteDriver.ts';
-import type { ErrorBody } from './commonSchemas.ts';
+import type { ErrorBody } from '../../api/commonSchemas.ts';
 
 /** Codes of the statuses that the framework itself answers with. */
 const frameworkCodes: Record<number, string> = {

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { ApiError } from '../core/apiError.ts';
 import type { TokenUse } from '../core/operator.ts';
-import { ErrorBody } from './commonSchemas.ts';
+import { ErrorBody } from '../../api/commonSchemas.ts';
 
 /** Codes of errors by status; several are separated by `, `. */
 type ErrorCodes = Readonly<Record<number, string>>;

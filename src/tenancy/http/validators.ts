@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { ApiError } from '../core/apiError.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
-import { backendStates, patterns } from './commonSchemas.ts';
+import { backendStates, patterns } from '../../api/commonSchemas.ts';
 
 // Formats are documentation; what is checked stands in `pattern`.
 const options = { useDefaults: true, validateFormats: false, strictTypes: false } as const;

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { notFound } from '../core/apiError.ts';
 import { auditEntry, byService, personActor, type AuditDependencies } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';

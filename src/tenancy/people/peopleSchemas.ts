@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Body, EnvName, Limit, Line, Nullable, patterns, Timestamp, Uuid } from '../http/commonSchemas.ts';
+import { Body, EnvName, Limit, Line, Nullable, patterns, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
 /** An operator of the URL. */
 export const OperatorParams = Type.Object({ id: Uuid });

@@ -1,4 +1,4 @@
-import type { GroupRole } from '../config/settings.ts';
+import type { GroupRole } from '../config/configKeys.ts';
 import type { Permission } from '../core/permission.rules.ts';
 import type { PersonClaims } from '../peers/identityProvider.ts';
 

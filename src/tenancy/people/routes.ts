@@ -1,6 +1,6 @@
 import type { SessionDependencies } from './authenticate.ts';
 import { listAudit } from '../core/audit.ts';
-import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import { endSession, viewCaller } from './authenticate.ts';
 import { createOperator, listOperators, revokeOperator } from './people.ts';

@@ -3,10 +3,12 @@ import { haltReasons } from '../../../machines/rollout.ts';
 import { rolloutBounds } from '../../api/rolloutPlan.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
 import { promotionConditions } from '../envs/envSchemas.ts';
-import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../http/commonSchemas.ts';
+import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
 const window = {
-  days: Type.Array(Type.Enum([...weekdays]), { minItems: 1, maxItems: 7, description: 'Days on which it opens.' }),
+  days: Type.Immutable(
+    Type.Array(Type.Enum([...weekdays]), { minItems: 1, maxItems: 7, description: 'Days on which it opens.' }),
+  ),
   start: Type.String({ pattern: windowBounds.start, description: 'When it opens, such as 08:30.' }),
   minutes: Type.Integer({ minimum: 1, maximum: windowBounds.minutes, description: 'How long it is open.' }),
   time_zone: Type.String({ maxLength: windowBounds.zone, description: 'Such as Europe/Berlin.' }),

@@ -1,6 +1,6 @@
 import type { RolloutDependencies } from './advance.ts';
 import { EnvParams } from '../envs/envSchemas.ts';
-import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, routesFor } from '../http/operatorRoute.ts';
 import { GatePass, NewRollout, Rollout, RolloutList, RolloutQuery } from './rolloutSchemas.ts';
 import { listRollouts, readRollout } from './rolloutViews.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Bundle, Warnings } from '../bundles/bundleSchemas.ts';
-import { Body, EnvName, Nullable, Timestamp } from '../http/commonSchemas.ts';
+import { Body, EnvName, Nullable, Timestamp } from '../../api/commonSchemas.ts';
 
 /** A secret of the URL. */
 export const SecretParams = Type.Object({

@@ -7,7 +7,7 @@ import type { KitDependencies } from '../backends/kit.ts';
 import { limitLookUps, lookUpPlaces, type Limiter } from '../core/limiter.ts';
 import { limitComparisons } from '../bundles/compareBundles.ts';
 import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { ChangeFeed } from '../core/changeFeed.ts';
 import type { LogLine } from '../core/log.ts';
 import { createBearerCache, type LookUpBearer, type BearerCounts } from '../keys/bearerCache.ts';

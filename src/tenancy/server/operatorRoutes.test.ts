@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { createMemorySecretstore } from '../../../fixtures/world/tenancy/memoryPeers.ts';
 import { addOperator, type OperatorClient } from '../../../fixtures/world/tenancy/operatorClient.ts';
 import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
-import type { ErrorBody } from '../http/commonSchemas.ts';
+import type { ErrorBody } from '../../api/commonSchemas.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { operatorRoutes } from './operatorRoutes.ts';
 

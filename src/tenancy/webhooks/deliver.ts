@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { GateQuestion, WebhookEvent } from '../../api/webhooks.rules.ts';
-import type { TenancySettings } from '../config/settings.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import type { LogLine } from '../core/log.ts';
 import type { Sealer } from '../keys/keyRing.ts';
 import type { PostWebhook } from '../peers/postWebhook.ts';

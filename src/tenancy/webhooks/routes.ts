@@ -1,6 +1,6 @@
 import type { WebhookDependencies } from './webhooks.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
-import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import {
   CreatedWebhook,

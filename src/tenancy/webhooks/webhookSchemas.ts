@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { haltReasons } from '../../../machines/rollout.ts';
 import { eventTypes, webhookFormats } from '../../api/webhooks.rules.ts';
 import { cursorPattern } from '../core/lists.rules.ts';
-import { Body, EnvName, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from '../http/commonSchemas.ts';
+import { Body, EnvName, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
 /** A webhook of the URL. */
 export const WebhookParams = Type.Object({ id: Uuid });

@@ -36,6 +36,16 @@ export const DEFAULT_LIMIT = 100;
 /** Entries of a page. */
 export const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: DEFAULT_LIMIT }));
 
+/** One value alone, whatever its type. */
+export function Constant<const Value extends string | number>(value: Value) {
+  return Type.Unsafe<Value>({ const: value });
+}
+
+/** Values of one type by any name. */
+export function Values<Schema extends TSchema>(schema: Schema) {
+  return Type.Unsafe<Record<string, Static<Schema>>>({ type: 'object', additionalProperties: schema });
+}
+
 /** Either a value or null. */
 export function Nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> {
   return Type.Union([schema, Type.Null()]);

@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { permitKeys, type Permits, policyBounds } from '../../api/hostPolicy.rules.ts';
-import { signatureLimits } from '../../api/trust.rules.ts';
-import { Signature } from '../bundles/bundleSchemas.ts';
-import { EnvName, Nullable, Sha256, SwarmId, Timestamp } from '../http/commonSchemas.ts';
+import { permitKeys, type Permits, policyBounds } from './hostPolicy.rules.ts';
+import { signatureLimits } from './trust.rules.ts';
+import { EnvName, Nullable, Sha256, SwarmId, Timestamp } from './commonSchemas.ts';
 
 /** Key of a report, which the agent makes. */
 const ReportId = Type.String({ pattern: '^[\\w-]{1,64}$' });
@@ -188,6 +187,9 @@ export const BundleHeaders = Type.Object({
   'if-range': Type.Optional(Type.String({ description: 'The ETag of the part that the caller has.' })),
   'if-none-match': Type.Optional(Type.String({ description: 'The ETag of the bundle that the caller has.' })),
 });
+
+/** A Sigstore bundle of version 0.3, in which a statement about a bundle is signed. */
+export const Signature = Type.Object({}, { additionalProperties: true, title: 'Signature' });
 
 /** The signatures of a bundle. */
 export const Signatures = Type.Array(Signature, { maxItems: signatureLimits.count });

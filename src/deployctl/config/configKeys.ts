@@ -1,22 +1,9 @@
-import { keyTableOf, optional } from '../../core/config/keyTable.ts';
-import { absolutePath, nullable, serviceUrl } from '../../core/config/valueTypes.ts';
-
-/** config.yaml of deployctl; null where command line and environment decide. */
-export interface CtlSettings {
-  readonly url: string | null;
-  readonly token_file: string | null;
-  readonly ca_file: string | null;
-  /** The Sigstore instance to sign with; its public one by default. */
-  readonly sigstore: {
-    readonly fulcio: string | null;
-    readonly rekor: string | null;
-    readonly tsa: string | null;
-    readonly root: string | null;
-  };
-}
+import { keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
+import { policyKeys, trustBy } from '../../core/config/sharedKeys.ts';
+import { absolutePath, anyPath, nullable, serviceUrl } from '../../core/config/valueTypes.ts';
 
 /** Every key of deployctl's config.yaml. */
-export const ctlKeys = keyTableOf({
+export const ctlTable = keyTableOf({
   url: optional(nullable(serviceUrl), null, 'Address of the tenancy service.'),
   token_file: optional(nullable(absolutePath), null, 'File of your token; mode 0600.'),
   ca_file: optional(
@@ -28,4 +15,17 @@ export const ctlKeys = keyTableOf({
   'sigstore.rekor': optional(nullable(serviceUrl), null, 'Its log of signatures.'),
   'sigstore.tsa': optional(nullable(serviceUrl), null, 'Address of a timestamp authority (RFC 3161), with its path.'),
   'sigstore.root': optional(nullable(absolutePath), null, 'Trust root by which new signatures are verified.'),
+});
+
+/** config.yaml of deployctl; null where command line and environment decide. */
+export type CtlSettings = SettingsOf<typeof ctlTable.keys>;
+
+/** The keys of a policy file. */
+export const policyTable = keyTableOf(policyKeys);
+
+const { schema, allowed } = trustBy(anyPath);
+
+/** The key of a trust file, that of config.yaml of a host; its paths may be relative to the file. */
+export const trustTable = keyTableOf({
+  'trust.bundles': required({ schema, allowed }, 'Signers that hosts require for bundles.'),
 });

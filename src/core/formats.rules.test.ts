@@ -1,4 +1,4 @@
-import { isServiceUrl } from './valueTypes.ts';
+import { isServiceUrl } from './formats.rules.ts';
 
 it.each([
   'https://user:pass@tenancy.example',

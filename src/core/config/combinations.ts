@@ -1,0 +1,109 @@
+import { isTimeZone, type TimeWindow } from '../../api/timeWindow.rules.ts';
+import type { TrustSettings } from '../../api/trust.rules.ts';
+import { isLoopback } from '../http.rules.ts';
+import type { KeyProblem, KeyTable } from './keyTable.ts';
+
+/** Two keys of which one must not be larger than the other. */
+export interface KeyOrder {
+  lower: string;
+  upper: string;
+  /** True where they must not be equal either. */
+  isStrict?: boolean;
+  /** The default of the lower key does not become less than this. */
+  least?: number;
+  /** Why, as the end of a sentence. */
+  reason: string;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Whether the file itself has a key. */
+type IsGiven = (key: string) => boolean;
+
+/**
+ * Values with defaults that fit the keys that are given: the default of a lower key is at most the upper one, and that of an upper
+ * key at least the lower one; half or twice of it where they must differ.
+ */
+export function orderDefaults(
+  orders: readonly KeyOrder[],
+  values: Record<string, unknown>,
+  isGiven: IsGiven,
+): Record<string, unknown> {
+  return orders.reduce((merged, { lower, upper, isStrict = false, least = 0 }) => {
+    const [low, high] = [valueOf(merged, lower), valueOf(merged, upper)];
+    if (low === null || high === null || !isWrong(low, high, isStrict)) return merged;
+    if (!isGiven(lower)) return withValue(merged, lower, Math.max(least, isStrict ? Math.floor(high / 2) : high));
+    return isGiven(upper) ? merged : withValue(merged, upper, isStrict ? 2 * low : low);
+  }, values);
+}
+
+/** Keys that contradict each other: a problem for one that is given, with what the other allows and why. */
+export function orderProblems(orders: readonly KeyOrder[], values: Values, isGiven: IsGiven): KeyProblem[] {
+  return orders.flatMap(({ lower, upper, isStrict = false, reason }) => {
+    const [low, high] = [valueOf(values, lower), valueOf(values, upper)];
+    if (low === null || high === null || !isWrong(low, high, isStrict)) return [];
+    if (isGiven(lower))
+      return [{ key: lower, message: `must be ${isStrict ? 'less than' : 'at most'} ${upper} (${high}): ${reason}` }];
+    return [{ key: upper, message: `must be ${isStrict ? 'more than' : 'at least'} ${lower} (${low}): ${reason}` }];
+  });
+}
+
+function isWrong(low: number, high: number, isStrict: boolean): boolean {
+  return isStrict ? low >= high : low > high;
+}
+
+/** The number of a key; null for anything else, and for a section that has no keys. */
+function valueOf(values: Values, key: string): number | null {
+  const [section = '', leaf] = key.split('.');
+  const value = leaf === undefined ? values[section] : (values[section] as Values | undefined)?.[leaf];
+  return typeof value === 'number' ? value : null;
+}
+
+function withValue(values: Record<string, unknown>, key: string, value: number): Record<string, unknown> {
+  const [section = '', leaf] = key.split('.');
+  if (leaf === undefined) return { ...values, [section]: value };
+  return { ...values, [section]: { ...(values[section] as Values), [leaf]: value } };
+}
+
+/** The time zones of windows that this system does not know. */
+export function timeZoneProblems(key: string, list: readonly TimeWindow[] = []): KeyProblem[] {
+  const unknown = list.filter(({ time_zone }) => !isTimeZone(time_zone));
+  return unknown.map(({ time_zone }) => ({ key, message: `must have known time zones: there is no ${time_zone}` }));
+}
+
+/** Traces are sent without encryption to this host only, whatever the transport of other calls. */
+export function traceProblems(
+  { keys }: KeyTable,
+  traces: { readonly otlp_endpoint: string | null } | undefined,
+): KeyProblem[] {
+  const key = 'traces.otlp_endpoint';
+  if (!isUnencrypted(traces?.otlp_endpoint)) return [];
+  return [{ key, message: `must be ${keys[key]?.allowed}; http:// is allowed to loopback` }];
+}
+
+/** What contradicts itself in a trust: nobody, or too few, who could sign, and identities that nothing can verify. */
+export function trustProblems(key: string, settings: TrustSettings | null | undefined): KeyProblem[] {
+  if (!settings) return [];
+  const { threshold = 1, keys = [], identities = [], root } = settings;
+  const signers = keys.length + identities.length;
+  const problems = [
+    ...(signers === 0 ? ['must name keys or identities, or be left out'] : []),
+    ...(signers > 0 && threshold > signers
+      ? [`must have a threshold that can be met: it is ${threshold}, and ${signers} can sign`]
+      : []),
+    ...(identities.length > 0 && root === undefined
+      ? ['must name the trust root (root) by which its identities are verified']
+      : []),
+  ];
+  return problems.map((message) => ({ key, message }));
+}
+
+/** True for an address whose connections are neither encrypted nor stay on this host. */
+export function isUnencrypted(url: string | null | undefined): boolean {
+  return Boolean(url?.startsWith('http://')) && !isLoopback(new URL(url ?? '').hostname);
+}
+
+/** A base address without trailing slashes. */
+export function withoutTrailingSlash(url: string): string {
+  return url.replace(/\/+$/, '');
+}
