@@ -7,7 +7,7 @@ import { parseYamlSource } from './yamlSource.ts';
 
 const table = keyTableOf(policyKeys);
 const validate = compileKeys(table);
-const aPermit = `must be a mapping with the keys binds, engine_socket, capabilities, devices, networks, volumes, host_network, security_opt, gpus, sysctls, groups, host_pid, host_ipc, privileged, each with a list of at most 64 entries of 253 characters. binds: absolute paths without "..", with :ro for read-only access; devices: device files; capabilities: names without CAP_; other keys: names`;
+const aPermit = `must be a mapping of lists of at most 64 entries of 253 characters (keys: binds, engine_socket, capabilities, devices, networks, volumes, host_network, security_opt, gpus, sysctls, groups, host_pid, host_ipc, privileged). binds: absolute paths without "..", with :ro for read-only access; devices: device files; capabilities: names without CAP_; other keys: names`;
 
 function problemsOf(policy: object): string[] {
   const source = parseYamlSource(`policy: ${JSON.stringify(policy)}\n`);

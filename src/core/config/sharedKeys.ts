@@ -34,7 +34,7 @@ const permits = {
     ),
   ),
   allowed:
-    `a mapping with the keys ${permitKeys.join(', ')}, each with a list of at most 64 entries of 253 characters. ` +
+    `a mapping of lists of at most 64 entries of 253 characters (keys: ${permitKeys.join(', ')}). ` +
     'binds: absolute paths without "..", with :ro for read-only access; devices: device files; capabilities: names without CAP_; other keys: names',
 };
 
