@@ -1,6 +1,7 @@
 import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
 import { startConnectProxy } from '../../../fixtures/world/servers/http/connectProxy.ts';
+import { isExempt, proxyOf } from './proxy.rules.ts';
 
 const me = { name: 'ci', role: 'deployer', envs: null };
 const password = 'geh@im/1';
@@ -69,9 +70,9 @@ it.each([
     'refuses a proxy of another kind',
     `socks5://${credentials}127.0.0.1:1080`,
     2,
-    'PROXY_INVALID: https_proxy is no http://',
+    'PROXY_INVALID: https_proxy is not an http://',
   ],
-  ['refuses a proxy that is no URL', `http://${credentials}:x`, 2, 'PROXY_INVALID'],
+  ['refuses a proxy that is not a URL', `http://${credentials}:x`, 2, 'PROXY_INVALID'],
   ['refuses a password that is wrongly encoded', 'http://ci:geh%@127.0.0.1:1', 2, 'PROXY_INVALID'],
 ])('%s', async (_, https_proxy, exit, text) => {
   expect(await whoAmI({ https_proxy })).toMatchObject({ exit, stderr: expect.stringContaining(text) as string });
@@ -87,4 +88,36 @@ it('verifies the certificate of the service, not that of the proxy', async () =>
   expect(untrusted).toMatchObject({ exit: 1, stderr: expect.stringContaining('TLS_UNTRUSTED') as string });
   const misnamed = await whoAmI({ https_proxy: proxy.address, DEPLOYCTL_URL: urlOf('127.0.0.9') });
   expect(misnamed).toMatchObject({ exit: 1, stderr: expect.stringContaining('another name') as string });
+});
+
+it.each([
+  ['a.example', '*', true],
+  ['a.example', 'example', true],
+  ['a.example', '.example', true],
+  ['A.Example.', 'b.example,a.example', true],
+  ['a.example', 'a.example:443', false],
+  ['ba.example', 'a.example', false],
+  ['localhost', '', false],
+  ['10.1.2.3', '10.0.0.0/8', true],
+  ['11.1.2.3', '10.0.0.0/8 192.168.0.0/16', false],
+  ['10.1.2.3', '10.1.2.3', true],
+  ['10.1.2.3', '2.3', false],
+  ['10.1.2.3', '10.0.0.0/33', false],
+  ['10.1.2.3', '10.0.0.0/x', false],
+  ['[fd00::1]', 'fd00::/8', true],
+  ['::1', '[::1]', true],
+  ['::1', '127.0.0.1', false],
+])('%s with no_proxy=%s is exempt: %s', (host, no_proxy, expected) => {
+  expect(isExempt(host, { no_proxy })).toBe(expected);
+  expect(isExempt(host, { no_proxy: ' ', NO_PROXY: no_proxy })).toBe(expected);
+});
+
+it.each([
+  ['http://p:3128', 'http://p:3128/'],
+  ['p', 'http://p:1080/'],
+  ['http://p:80', 'http://p/'],
+  ['https://p', 'https://p/'],
+  ['http://u@[fd00::1]:8', 'http://[fd00::1]:8/'],
+])('the proxy %s is %s', (https_proxy, url) => {
+  expect(proxyOf({ https_proxy })).toMatchObject({ url: new URL(url) });
 });
