@@ -33,18 +33,11 @@ it.each(rows)('%s gives the same results in the bundle', async (file, values) =>
   await build({ ...bundleOptions, banner: {}, entryPoints: [file], outfile });
   const load = createRequire(import.meta.url);
   const [bundled, original] = [load(outfile), await import(join('..', '..', file))] as Validators[];
-  expect(Object.keys(bundled!)).toEqual(Object.keys(original!));
-  for (const [name, validate] of Object.entries(original!))
+  const validators = Object.entries(original!).filter(([, exported]) => typeof exported === 'function');
+  expect(Object.keys(bundled!)).toEqual(validators.map(([name]) => name));
+  for (const [name, validate] of validators)
     for (const value of values) {
       expect(bundled![name]!(value)).toBe(validate(value));
       expect(bundled![name]!.errors).toEqual(validate.errors);
     }
-});
-
-it('omits the schema compiler', async () => {
-  const { metafile } = await build({ ...bundleOptions, write: false, metafile: true });
-  const compilerInputs = Object.keys(metafile.inputs).filter((input) =>
-    /node_modules\/ajv\/dist\/(?!runtime\/)/.test(input),
-  );
-  expect(compilerInputs).toEqual([]);
 });
