@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { commandEndings } from '../../machines/endings.ts';
 import { type ToldError, withExitCode as withExit } from '../core/commandLine.ts';
 import { ConfigInvalid } from '../core/config/keyTable.ts';
-import { isThere } from '../core/filesystems.ts';
+import { isThere } from '../core/files.ts';
 import { dropPrivileges, NotAllowed } from '../core/process.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import { configsOfHost, namedEnvOf, plainConfig, scopeOf, userHomeOf, withCommandsOf } from './config/namedEnvs.ts';

@@ -35,7 +35,14 @@ const HostPolicy = Type.Object(
         }),
       ),
     ),
-    deny: Type.Optional({ ...Entries, description: 'Privileges that no flag of a bundle obtains on this host.' }),
+    deny: Type.Optional(
+      Type.Immutable(
+        Type.Array(Type.String({ maxLength }), {
+          maxItems,
+          description: 'Privileges that no flag of a bundle obtains on this host.',
+        }),
+      ),
+    ),
     images: Type.Optional(Type.String({ maxLength, description: '`digest`: this host requires images by digest.' })),
   },
   {

@@ -1,47 +1,18 @@
-import type { ReportedContainer, Sha } from '../../machines/types.ts';
+import type { Static } from 'typebox';
+import type { Sha } from '../../machines/types.ts';
 import { fieldsOf, type JsonFields } from '../core/json.rules.ts';
-import type { HostPolicy } from './hostPolicy.rules.ts';
+import type { CheckIn, Report as ReportSchema } from './agentSchemas.ts';
 
-/** The body of a check-in: the host, what is applied on it, and its containers (spec §10). */
-export interface CheckInRequest extends DeferringFacts {
-  /** `interval_s`: seconds between two ticks; older agents do not send it. */
-  agent: { version: string; transport: string; laptop_mode: boolean; interval_s?: number };
-  env: string;
-  site: string;
-  host: { name: string; arch: string; os: string };
-  applied_sha: Sha | null;
-  healthy: boolean;
-  containers: ReportedContainer[];
-  policy?: ReportedPolicy;
-  swarm?: ToldSwarm;
-}
-
+export type CheckInRequest = Static<typeof CheckIn>;
 /** The swarm that a host is a manager of; absent outside of one, and ignored by older services. */
-export interface ToldSwarm {
-  id: string;
-  /** Id of this node of it. */
-  node: string;
-  /** True on the node that leads, whose agent acts for all. */
-  leader: boolean;
-}
-
+export type ToldSwarm = NonNullable<CheckInRequest['swarm']>;
 /** What defers the work of a host; absent where nothing does. Older services ignore it. */
-export interface DeferringFacts {
-  /** An operator's hold. */
-  hold?: ToldHold;
-  /** When the next of the host's own windows opens, while all are closed (RFC 3339, UTC). */
-  window_opens_at?: string;
-}
-
-/** A hold as hosts tell it: until when it stands at most and since when (RFC 3339, UTC), why, and the login name of who made it. */
-export interface ToldHold {
-  until: string;
-  reason: string | null;
-  /** Older agents do not tell it. */
-  since?: string;
-  /** Nor this, and it is absent where the host knew no name. */
-  by?: string;
-}
+export type DeferringFacts = Pick<CheckInRequest, 'hold' | 'window_opens_at'>;
+export type ToldHold = NonNullable<CheckInRequest['hold']>;
+/** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
+export type ReportedPolicy = NonNullable<CheckInRequest['policy']>;
+/** The body of a report about one tick (spec §10). Times are RFC 3339, UTC. */
+export type Report = Static<typeof ReportSchema>;
 
 /** What defers the work of a host; a hold comes before windows, for it stands in them too. */
 export type Deferral = 'hold' | 'window';
@@ -50,15 +21,6 @@ export type Deferral = 'hold' | 'window';
 export function deferralOf({ hold, window_opens_at }: DeferringFacts): Deferral | null {
   if (hold !== undefined) return 'hold';
   return window_opens_at === undefined ? null : 'window';
-}
-
-/** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
-export interface ReportedPolicy {
-  limits: Record<keyof typeof defaultLimits, number>;
-  permit?: HostPolicy['permit'];
-  /** Of a newer agent perhaps more than this service knows. */
-  deny?: readonly string[];
-  images?: string;
 }
 
 /** The answer of the tenancy service to a check-in (spec §10). */
@@ -152,3 +114,11 @@ export const defaultOfflineAfterS = defaultHealthTimeoutS + longestPauseS(defaul
 
 /** Limits of a bundle where nothing else is configured: bytes of the archive, bytes of its files, files and directories. */
 export const defaultLimits = { bundle_bytes: 2 ** 28, unpacked_bytes: 2 ** 30, bundle_entries: 10_000 } as const;
+
+/** True for the reason of a heartbeat from a host that defers what is desired, by a hold or by its windows: it may not be healthy. */
+export function isDeferralReason(reason: string): boolean {
+  return reason.startsWith('waits:');
+}
+
+/** Codes in error bodies of the tenancy service that the agent acts on (spec §10); every other code is only shown. */
+export const tenancyErrorCodes = { envMismatch: 'AGENT_ENV_MISMATCH' } as const;

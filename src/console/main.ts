@@ -1,12 +1,19 @@
 import { html, render } from 'lit-html';
 import type { Caller } from './api/types.ts';
 import { Dialog } from './components/dialog.ts';
+import type { Page } from './components/page.ts';
 import { browserZone } from './components/words.ts';
-import { followChanges } from './live.ts';
-import { Navigation } from './navigation.ts';
-import { pages } from './pages.ts';
-import { base } from './core/pages.rules.ts';
+import { base, type PageName } from './core/pages.rules.ts';
 import { absoluteTime, zoneName } from './core/time.rules.ts';
+import { Navigation } from './navigation.ts';
+import { auditPage } from './views/audit.ts';
+import { backendPage } from './views/backend.ts';
+import { diffPage } from './views/diff.ts';
+import { envPage, envsPage } from './views/envs.ts';
+import { fleetPage } from './views/fleet.ts';
+import { kitPage, retirePage } from './views/hostActions.ts';
+import { peoplePage } from './views/people.ts';
+import { secretsPage } from './views/secrets.ts';
 
 /** Milliseconds after which relative times are drawn again. */
 const REDRAW_MS = 20_000;
@@ -59,3 +66,72 @@ function place(id: string): HTMLElement {
 }
 
 start();
+
+/** Every page by its name. */
+const pages: Record<PageName, Page> = {
+  fleet: fleetPage,
+  envs: envsPage,
+  env: envPage,
+  secrets: secretsPage,
+  diff: diffPage,
+  backend: backendPage,
+  kit: kitPage,
+  retire: retirePage,
+  audit: auditPage,
+  people: peoplePage,
+};
+
+/** What is told of the stream of changes. */
+interface LiveListener {
+  /** Something of these topics has changed; null for anything, when the stream begins. */
+  onChange: (topics: readonly string[] | null) => void;
+  /** The stream was lost (since when, in milliseconds since 1970), or is there again (null). */
+  onLost: (since: number | null) => void;
+}
+
+const FIRST_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 30_000;
+
+/**
+ * Follows the stream of changes while the page is seen: a browser has six connections to a service, which tabs behind
+ * others would keep from the one in front. Browsers take a stream up again by themselves after a lost connection, but not
+ * after an answer that is an error: then it is opened anew, later each time.
+ */
+function followChanges({ onChange, onLost }: LiveListener): void {
+  let lostSince: number | null = null;
+  let retryMs = FIRST_RETRY_MS;
+  let close = () => {};
+  const open = () => {
+    const stream = new EventSource('/v1/events');
+    let retry: ReturnType<typeof setTimeout> | undefined;
+    close = () => {
+      stream.close();
+      clearTimeout(retry);
+    };
+    stream.addEventListener('open', () => {
+      retryMs = FIRST_RETRY_MS;
+      // What changed before it was there is not told.
+      onChange(null);
+      lostSince = null;
+      onLost(null);
+    });
+    stream.addEventListener('change', ({ data }: MessageEvent<string>) => {
+      onChange((JSON.parse(data) as { topics: string[] }).topics);
+    });
+    stream.addEventListener('error', () => {
+      lostSince ??= Date.now();
+      onLost(lostSince);
+      if (stream.readyState !== EventSource.CLOSED) return;
+      // A load tells why it was refused, such as that the session is over.
+      onChange(null);
+      retry = setTimeout(open, retryMs);
+      retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
+    });
+  };
+  const followWhileSeen = () => {
+    close();
+    if (!document.hidden) open();
+  };
+  document.addEventListener('visibilitychange', followWhileSeen);
+  followWhileSeen();
+}

@@ -4,7 +4,7 @@ import type { Authorities } from './certificateAuthorities.ts';
 import { TransportError } from './http.rules.ts';
 import { isObject } from './json.rules.ts';
 import type { Span, SpanSource } from './spans.rules.ts';
-import { createFetch } from './trustingFetch.ts';
+import { createFetch } from './nodeClient.ts';
 
 /** Where spans are sent. */
 export interface Collector {

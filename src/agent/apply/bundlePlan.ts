@@ -13,7 +13,7 @@ import { engineHealthcheckOf, type Healthcheck, type WrittenService } from '../.
 import { anyHost } from '../../bundle/policy/policyHost.rules.ts';
 import { bundleFactsOf, readManifest, type UnpackedBundle } from '../../bundle/readBundle.ts';
 import type { Fact } from '../../core/doctor.rules.ts';
-import { filesystemsOf } from '../../core/filesystems.ts';
+import { filesystemsOf } from '../../core/files.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
 import type { Containers } from '../engine/containers.ts';

@@ -1,7 +1,7 @@
 import { endings, type ReportOutcome } from '../../../machines/endings.ts';
 import { Fault } from '../../../machines/fault.ts';
 import type { DesiredState, Outcome, ReportedContainer } from '../../../machines/types.ts';
-import { isDeferralReason, type Report } from '../../api/report.rules.ts';
+import { isDeferralReason, type Report } from '../../api/checkIn.rules.ts';
 import { enqueueReport, type State } from '../state/state.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { StateStore } from '../state/stateFile.ts';

@@ -15,7 +15,7 @@ import {
   trustProblems,
   withoutTrailingSlash,
 } from '../../core/config/combinations.ts';
-import { realPathOf } from '../../core/filesystems.ts';
+import { realPathOf } from '../../core/files.ts';
 import { configTable } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 import { configTableOf, namedEnvOf, otherConfigs, scopeOf } from './namedEnvs.ts';

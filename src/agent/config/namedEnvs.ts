@@ -1,6 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { keyTableOf } from '../../core/config/keyTable.ts';
-import { isThere, namesIn } from '../../core/filesystems.ts';
+import { isThere, namesIn } from '../../core/files.ts';
 import { configTable } from './configKeys.ts';
 
 /** The configuration of the plain unit, `deployd.service`. */

@@ -18,7 +18,7 @@ import {
   inapplicableCheck,
   unknownCheck,
 } from '../../core/doctor.rules.ts';
-import { filesystemsOf } from '../../core/filesystems.ts';
+import { filesystemsOf } from '../../core/files.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
 import { planNetworks, unusedNetworks } from '../compose/differences.rules.ts';
 import type { Settings } from '../config/settings.ts';

@@ -4,7 +4,7 @@ import { Fault } from '../../../machines/fault.ts';
 import { runHostProgram } from '../../core/accounts.ts';
 import { bootTimeNow } from '../../core/clock.ts';
 import type { Check, Fact } from '../../core/doctor.rules.ts';
-import { isThere } from '../../core/filesystems.ts';
+import { isThere } from '../../core/files.ts';
 import type { HoldFile } from '../checkIn/hold.rules.ts';
 import { readHold } from '../checkIn/hold.ts';
 import { type AgentScope, withCommandsOf } from '../config/namedEnvs.ts';

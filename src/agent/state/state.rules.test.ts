@@ -1,4 +1,4 @@
-import type { Report } from '../../api/report.rules.ts';
+import type { Report } from '../../api/checkIn.rules.ts';
 import { enqueueReport } from './state.rules.ts';
 
 const report = (report_id: string, reason = '') => ({ report_id, reason }) as Report;

@@ -1,4 +1,4 @@
-import type { Report } from '../../api/report.rules.ts';
+import type { Report } from '../../api/checkIn.rules.ts';
 import { type State, validate } from './stateValidator.ts';
 
 export type { State };

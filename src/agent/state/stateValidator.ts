@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Constant, Nullable, Sha256, Values } from '../../api/commonSchemas.ts';
-import type { Report } from '../../api/report.rules.ts';
+import type { Report } from '../../api/checkIn.rules.ts';
 import { schemaCompiler } from '../../core/compileSchema.ts';
 
 const Text = Type.String();

@@ -3,7 +3,7 @@ import { unlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { dirname } from 'node:path';
 import { bootTimeNow } from '../../core/clock.ts';
-import { filesystemsOf } from '../../core/filesystems.ts';
+import { filesystemsOf } from '../../core/files.ts';
 import { formatPrometheusText, prometheusTextType } from '../../core/metrics.rules.ts';
 import { deferringFactsOf } from '../checkIn/desiredState.rules.ts';
 import { namedEnvOf } from '../config/namedEnvs.ts';

@@ -1,5 +1,5 @@
 import { failedFault, Fault, offlineFault, stoppedFault } from '../../../machines/fault.ts';
-import { tenancyErrorCodes } from '../../api/report.rules.ts';
+import { tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import { describeErrorCode, errorClassOf } from '../../core/errors.rules.ts';
 import { isLaggingNode } from '../../core/http.rules.ts';
 

@@ -1,4 +1,4 @@
-import { visible } from './request.ts';
+import { visible } from './createApi.ts';
 
 it.each([
   ['shop\u202egnp.exe\u2066', 'shop\ufffdgnp.exe\ufffd'],

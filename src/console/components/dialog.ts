@@ -1,5 +1,5 @@
 import { html, nothing, render, type TemplateResult } from 'lit-html';
-import { ApiError } from '../api/request.ts';
+import { ApiError } from '../api/createApi.ts';
 import { errorNotice } from './notice.ts';
 
 /** A question with its fields, and what is done with the answers. */

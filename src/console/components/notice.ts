@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { ApiError } from '../api/request.ts';
+import type { ApiError } from '../api/createApi.ts';
 import { adviceFor } from '../core/pages.rules.ts';
 
 /** Where one signs in, to come back to this page. */

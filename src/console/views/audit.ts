@@ -3,8 +3,8 @@ import type { AuditEntry } from '../api/types.ts';
 import { fullTime, toneBadge } from '../components/words.ts';
 import { textOf } from '../components/dialog.ts';
 import { emptyState } from '../components/notice.ts';
+import { type Page, type Visit } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
-import type { Page, Visit } from '../components/page.ts';
 import { auditQueryOf, filteredBy, isAuditFiltered, resultTone } from '../core/forms.rules.ts';
 import { hrefOf } from '../core/pages.rules.ts';
 

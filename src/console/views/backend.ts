@@ -10,8 +10,8 @@ import {
   tickList,
 } from '../components/backend.ts';
 import { emptyState } from '../components/notice.ts';
+import { type Page } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
-import type { Page } from '../components/page.ts';
 import { conditionOf, containerTone, outcomeTone } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 

@@ -1,10 +1,10 @@
 import { html, type TemplateResult } from 'lit-html';
-import { ApiError } from '../api/request.ts';
+import { ApiError } from '../api/createApi.ts';
 import type { Bundle } from '../api/types.ts';
 import { differences } from '../components/lists.ts';
 import { textOf } from '../components/dialog.ts';
 import { emptyState, errorNotice } from '../components/notice.ts';
-import type { Page, Visit } from '../components/page.ts';
+import { type Page, type Visit } from '../components/page.ts';
 import { type Comparison, comparisonOf } from '../core/forms.rules.ts';
 import { shortSha } from '../core/backends.rules.ts';
 import { hrefOf } from '../core/pages.rules.ts';

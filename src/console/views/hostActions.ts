@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { ApiError } from '../api/request.ts';
+import { ApiError } from '../api/createApi.ts';
 import type { BackendDetails, InstallKit } from '../api/types.ts';
 import { deferralNotices } from '../components/backend.ts';
 import { errorNotice } from '../components/notice.ts';
-import type { Page, Visit } from '../components/page.ts';
+import { type Page, type Visit } from '../components/page.ts';
 import { conditionBadge, copyable, type Copying, facts, fullTime, toneBadge } from '../components/words.ts';
 import { conditionOf, type RetirementStep, retirementSteps } from '../core/backends.rules.ts';
 import { kitFiles, supersedes } from '../core/forms.rules.ts';

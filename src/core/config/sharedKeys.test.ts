@@ -1,7 +1,7 @@
 import { denials, permitKeys } from '../../api/hostPolicy.rules.ts';
 import { compileKeys } from './compileKeys.ts';
 import { keyTableOf, mergeDefaults } from './keyTable.ts';
-import { validateKeys } from './keyValidation.ts';
+import { validateKeys } from './configFile.ts';
 import { policyKeys } from './sharedKeys.ts';
 import { parseYamlSource } from './yamlSource.ts';
 

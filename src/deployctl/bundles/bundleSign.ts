@@ -1,17 +1,21 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { withBundleAt } from '../../bundle/bundleAt.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
-import type { NewSignature, Signer } from '../../signatures/sign/signBundle.ts';
+import { withBundleAt } from '../../bundle/bundleAt.ts';
+import { collectBytes } from '../../core/streams.ts';
 import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
+import type { AskPassword } from '../../signatures/sign/privateKey.ts';
+import type { NewSignature, Signer } from '../../signatures/sign/signBundle.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { CtlError, exits, usageError } from '../core/ctlError.ts';
+import { CtlError, exits, type Io, usageError } from '../core/ctlError.ts';
 import { fileExists, writePublicFile } from '../core/files.ts';
+import { readHidden, readSmallFile } from '../core/input.ts';
 import { formatFacts } from '../core/table.ts';
-import { passwordFrom, signerByCommand, signerByKey } from './signingCommand.ts';
-import { type KeylessOptions, signByIdentity } from './keyless.ts';
 import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
+import { type KeylessOptions, signByIdentity } from './keyless.ts';
 
 interface SignOptions extends KeylessOptions {
   keyless?: boolean;
@@ -119,4 +123,96 @@ async function withSignatureFaults<T>(act: () => Promise<T>): Promise<T> {
     if (!(error instanceof SignatureFault)) throw error;
     throw new CtlError({ exit: exits.failed, code: 'SIGNATURE_INVALID', message: error.message });
   }
+}
+
+/** A command that reaches a private key: at a key management service, on a token. */
+export interface SignCommand {
+  /** Program and arguments; no shell is between. */
+  argv: [program: string, ...args: string[]];
+  /** File of the public key, in PEM. */
+  publicKey: string;
+  /** After so many milliseconds it is killed. */
+  timeoutMs: number;
+}
+
+const maxOutputBytes = 16_384;
+
+/**
+ * The signer that is a command: it reads the bytes to sign, and writes the signature as bytes or base64. What it writes to
+ * its standard error is shown. Throws COMMAND_FAILED.
+ */
+export function signerByCommand({ argv, publicKey, timeoutMs }: SignCommand, io: Io): Signer {
+  return {
+    publicKey: readSmallFile(publicKey),
+    sign: async (bytes) => signatureOf(await outputOf(argv, { bytes, timeoutMs, io })),
+  };
+}
+
+async function outputOf(
+  [program, ...args]: SignCommand['argv'],
+  { bytes, timeoutMs, io }: { bytes: Buffer; timeoutMs: number; io: Io },
+): Promise<Buffer> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const child = spawn(program, args, { env: io.env, stdio: 'pipe', signal, killSignal: 'SIGKILL' });
+  child.stderr.pipe(io.stderr, { end: false });
+  // a command that does not read to the end tells by its exit what is wrong
+  child.stdin.on('error', () => undefined).end(bytes);
+  try {
+    const [output] = await Promise.all([collectOutput(child), exitedWell(child)]);
+    return output;
+  } catch (error) {
+    throw failure(program, signal.aborted ? `took longer than ${timeoutMs / 1000} s` : reasonOf(error));
+  } finally {
+    // a process that it started may hold them open
+    for (const stream of [child.stdout, child.stderr]) stream.destroy();
+  }
+}
+
+function collectOutput({ stdout }: ChildProcessWithoutNullStreams): Promise<Buffer> {
+  return collectBytes(stdout, { maxBytes: maxOutputBytes, tooLarge: () => new Error('wrote more than a signature') });
+}
+
+async function exitedWell(child: ChildProcessWithoutNullStreams): Promise<void> {
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  if (code !== 0) throw new Error(code === null ? `ended by ${signal ?? 'a signal'}` : `ended with exit code ${code}`);
+}
+
+/** A program that cannot be started is an error with a code. */
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === undefined ? message : `cannot be run (${code})`;
+}
+
+function failure(program: string, problem: string): CtlError {
+  return new CtlError({ exit: exits.failed, code: 'COMMAND_FAILED', message: `${program} ${problem}` });
+}
+
+/** A signature is never text in base64 by chance. */
+function signatureOf(output: Buffer): Buffer {
+  const text = output.toString('latin1').trim();
+  return /^[A-Za-z0-9+/\s]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : output;
+}
+
+/** The signer with the private key of a file. Throws KEY_UNUSABLE. */
+async function signerByKey(file: string, askPassword: AskPassword): Promise<Signer> {
+  const { readPrivateKey } = await import('../../signatures/sign/privateKey.ts');
+  const { keySigner } = await import('../../signatures/sign/signBundle.ts');
+  const key = await readPrivateKey(readSmallFile(file), askPassword);
+  const signer = typeof key === 'string' ? key : keySigner(key);
+  if (typeof signer === 'string') throw usageError('KEY_UNUSABLE', `${file} ${signer}`);
+  return signer;
+}
+
+/**
+ * The password of a key: the first line of a file, else DEPLOYCTL_KEY_PASSWORD, else asked for on a terminal without echo.
+ * Throws PASSWORD_MISSING.
+ */
+function passwordFrom(io: Io, file: string | undefined): AskPassword {
+  return async () => {
+    if (file !== undefined) return /^[^\r\n]*/.exec(readSmallFile(file))?.[0] ?? '';
+    const given = io.env['DEPLOYCTL_KEY_PASSWORD'];
+    if (given !== undefined) return given;
+    if (io.stdin.isTTY) return readHidden(io, 'password of the key');
+    throw usageError('PASSWORD_MISSING', 'the key is encrypted', 'give --password-file or DEPLOYCTL_KEY_PASSWORD');
+  };
 }

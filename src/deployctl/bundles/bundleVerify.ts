@@ -4,9 +4,8 @@ import { formatPlan } from '../../bundle/plan/formatPlan.rules.ts';
 import type { Plan } from '../../bundle/plan/plan.rules.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
 import { judgeFiles } from '../../signatures/signatureFiles.ts';
-import { readPolicy } from '../config/policyFile.ts';
+import { readPolicy, readTrustFile } from '../config/configFiles.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { readTrustFile } from '../config/trustFile.ts';
 import { usageError } from '../core/ctlError.ts';
 import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
 

@@ -1,17 +1,15 @@
 import { version } from '../../core/commandLine.ts';
 import { type HttpAnswer, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
-import { closeAgents } from '../../core/nodeClient.ts';
+import { closeAgents, createAgents } from '../../core/nodeClient.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
 import type { NewSignature } from '../../signatures/sign/signBundle.ts';
 import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
 import { entryOfAnswer, entryRequest, identityTokenProblem } from '../../signatures/sign/sigstoreForms.ts';
-import { caFileOf, widerContextOf } from '../config/connection.ts';
+import { readSettings, readTrustRoot } from '../config/configFiles.ts';
+import type { CtlSettings } from '../config/configKeys.ts';
+import { caFileOf, serviceUrlOf, widerContextOf } from '../config/connection.ts';
 import type { Session } from '../config/session.ts';
-import { readSettings } from '../config/settingsFile.ts';
-import { sigstoreOf, type SigstoreOptions, type SigstoreTarget } from '../config/sigstore.ts';
-import { readTrustRoot } from '../config/trustFile.ts';
-import { createProxyAgents } from '../core/proxyAgents.ts';
 import { isTemporary, timeout, transportError } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { readSmallFile, readValue } from '../core/input.ts';
@@ -37,7 +35,7 @@ export async function signByIdentity(
   const root = target.root === null ? null : readTrustRoot(target.root);
   const token = await readIdentityToken(session, options.identityToken);
   const { signKeyless } = await import('../../signatures/sign/signKeyless.ts');
-  const { post, close } = openPost(caFileOf(common, io.env, settings), { secret: token, env: io.env });
+  const { post, close } = openPost(caFileOf(common, io.env, settings), token);
   try {
     const signed = await signKeyless(statement, sigstoreServices(target, token, post), root);
     return {
@@ -93,17 +91,14 @@ interface SigstoreCall {
 type Post = (call: SigstoreCall) => Promise<Buffer>;
 
 /** Calls by the authorities of the system and of a file. No error holds the secret, whatever a service answers. */
-function openPost(
-  caFile: string | null,
-  { secret, env }: { secret: string; env: Session['io']['env'] },
-): { post: Post; close: () => void } {
-  const agents = createProxyAgents(widerContextOf(caFile), env, { keepAlive: false });
+function openPost(caFile: string | null, secret: string): { post: Post; close: () => void } {
+  const agents = createAgents(widerContextOf(caFile), { keepAlive: false });
   return {
     post: async ({ url, type, body, refusal }) => {
       const headers = { 'content-type': type, 'user-agent': `deployctl/${version}` };
       const answer = await send({ url, method: 'POST', headers, body, agents, timeout }).catch((error: unknown) => {
         const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
-        throw transportError(code, url.origin, env);
+        throw transportError(code, url.origin);
       });
       if (answer.status >= 200 && answer.status < 300) return answer.body;
       throw refused(answer, { ...refusal, origin: url.origin, secret });
@@ -213,4 +208,40 @@ function below(base: URL, path: string): URL {
   const url = new URL(base);
   url.pathname = `${base.pathname.replace(/\/$/, '')}${path}`;
   return url;
+}
+
+/** The services of a Sigstore instance, and the file of its trust root. */
+interface SigstoreTarget {
+  fulcio: URL;
+  rekor: URL;
+  tsa: URL | null;
+  root: string | null;
+}
+
+/** What the command line says of them. */
+export interface SigstoreOptions {
+  fulcio?: string;
+  rekor?: string;
+  tsa?: string;
+  root?: string;
+}
+
+/** The instance that the Sigstore project runs for everybody. */
+export const publicSigstore = { fulcio: 'https://fulcio.sigstore.dev', rekor: 'https://rekor.sigstore.dev' };
+
+/** The instance to sign with: each value from the command line, else config.yaml, else the public one. Throws usage errors. */
+export function sigstoreOf(options: SigstoreOptions, { sigstore }: CtlSettings): SigstoreTarget {
+  const { fulcio = sigstore.fulcio, rekor = sigstore.rekor, tsa = sigstore.tsa, root = sigstore.root } = options;
+  if ((fulcio === null) !== (rekor === null))
+    throw usageError(
+      'SIGSTORE_INVALID',
+      'name --fulcio and --rekor, or neither',
+      'with neither, the public instance is asked, whose log shows everybody who signs',
+    );
+  return {
+    fulcio: serviceUrlOf(fulcio ?? publicSigstore.fulcio, 'Fulcio (--fulcio)'),
+    rekor: serviceUrlOf(rekor ?? publicSigstore.rekor, 'Rekor (--rekor)'),
+    tsa: tsa === null ? null : serviceUrlOf(tsa, 'the timestamp authority (--tsa)'),
+    root,
+  };
 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import { type SignCommand, signerByCommand } from './signingCommand.ts';
+import { type SignCommand, signerByCommand } from './bundleSign.ts';
 
 const publicKey = join(tempDir(), 'key.pub');
 writeFileSync(publicKey, 'public');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
-import { readTrustFile } from '../config/trustFile.ts';
+import { readTrustFile } from '../config/configFiles.ts';
 import { path } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
 import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from '../core/conditions.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import { readPolicy } from './policyFile.ts';
+import { readPolicy } from './configFiles.ts';
 
 const file = join(tempDir(), 'policy.yaml');
 const policyIn = (text: string) => {

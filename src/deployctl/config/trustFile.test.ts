@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { asNobody } from '../../../fixtures/world/users.ts';
-import { readTrustFile } from './trustFile.ts';
+import { readTrustFile } from './configFiles.ts';
 
 const dir = tempDir();
 const file = join(dir, 'trust.yaml');

@@ -8,8 +8,7 @@ import type { HostOutcome } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { type OrderFacts, type Orders, ordersOf } from './agent.rules.ts';
-import { readAgentOf, skipDown } from './agents.ts';
+import { type OrderFacts, type Orders, ordersOf, readAgentOf, skipDown } from './agents.ts';
 
 /** Answer to a check-in, with the fields of the protocol. */
 export interface CheckInAnswer extends Orders {

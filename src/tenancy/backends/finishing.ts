@@ -11,8 +11,7 @@ import type { Store } from '../store/openStore.ts';
 import { claimStep, findDueSteps, hasOtherBackends, postponeStep, removeStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { stepBackoff } from './backend.rules.ts';
-import type { BackendDependencies } from './backendViews.ts';
+import { type BackendDependencies, stepBackoff } from './backendViews.ts';
 
 /** What ends a backend: its token, its identity and its secrets lie at peers. */
 interface FinishingDependencies extends BackendDependencies {

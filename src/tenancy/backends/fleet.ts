@@ -1,19 +1,18 @@
-import type { BackendState } from '../../../machines/backend.ts';
+import { type BackendState, hostStates } from '../../../machines/backend.ts';
 import type { Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.ts';
 import { backendCursorOf, backendPlaceOf, toPage } from '../core/lists.rules.ts';
 import type { Operator } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rolloutViews.ts';
-import type { BackendOrder } from '../store/database.ts';
+import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
-import { backendView, silenceLimits, type BackendDependencies } from './backendViews.ts';
-import { countFleet } from './fleetCounts.rules.ts';
+import { type BackendDependencies, backendView, silenceLimits } from './backendViews.ts';
 
 /** Which backends a list shows, and in which order; all that is left out limits nothing. */
-export interface BackendsQuery {
+interface BackendsQuery {
   operator: Operator;
   env?: string | undefined;
   states?: readonly BackendState[] | undefined;
@@ -67,4 +66,58 @@ export async function readFleet({ store }: { store: Store }, { permissions }: Op
   const names = visibleEnvs(permissions);
   const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
   return countFleet(groups, desired);
+}
+
+/** What is desired in the envs that are counted. */
+interface Desired {
+  envs: readonly EnvRow[];
+  rollouts: readonly RolloutRow[];
+  of: (group: BackendGroup) => string | null;
+}
+
+/** 0.10 comes after 0.9. */
+const byVersion = new Intl.Collator('en', { numeric: true });
+
+/** Counts the backends of envs. */
+function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of }: Desired): Fleet {
+  const byEnv = Map.groupBy(groups, ({ env }) => env);
+  const views = envs.map(({ name, production, desired_sha, rollout_id }) => {
+    const own = byEnv.get(name) ?? [];
+    const hosts = own.filter(isHost);
+    const rollout = rollouts.find(({ id }) => id === rollout_id);
+    return {
+      ...{ name, production: production === 1, desired_sha, backends: sumBy(own, ({ state }) => state) },
+      behind: sum(hosts.filter((group) => isBehind(group, of(group)))),
+      sick: sum(hosts.filter(isSick)),
+      deferred: sumBy(hosts, ({ deferred_by }) => deferred_by),
+      rollout: rollout ? { id: rollout.id, state: rollout.state } : null,
+    };
+  });
+  const versions = sumBy(groups.filter(isHost), ({ agent_version }) => agent_version);
+  const agents = Object.entries(versions).map(([version, hosts]) => ({ version, hosts }));
+  return { envs: views, agents: agents.toSorted((one, other) => byVersion.compare(other.version, one.version)) };
+}
+
+function isHost({ state }: BackendGroup): boolean {
+  return hostStates.includes(state);
+}
+
+function isBehind({ applied_sha }: BackendGroup, desiredSha: string | null): boolean {
+  return desiredSha !== null && desiredSha !== applied_sha;
+}
+
+function isSick({ healthy, trouble }: BackendGroup): boolean {
+  return healthy === 0 || trouble !== null;
+}
+
+/** Groups without a key are left out. */
+function sumBy<Key extends string>(groups: readonly BackendGroup[], keyOf: (group: BackendGroup) => Key | null) {
+  const sums = [...Map.groupBy(groups, keyOf)].flatMap(([key, own]) =>
+    key === null ? [] : [[key, sum(own)] as const],
+  );
+  return Object.fromEntries(sums) as Record<Key, number>;
+}
+
+function sum(groups: readonly BackendGroup[]): number {
+  return groups.reduce((total, { backends }) => total + backends, 0);
 }

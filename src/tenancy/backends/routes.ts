@@ -1,8 +1,8 @@
-import type { KitDependencies } from './kit.ts';
+import { type KitDependencies, revealKit } from './kit.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, routesFor } from '../http/operatorRoute.ts';
-import { parseOrder, parseStates } from './backend.rules.ts';
+import { parseOrder, parseStates } from './backendViews.ts';
 import {
   BackendDetails,
   BackendList,
@@ -19,7 +19,6 @@ import {
 } from './backendSchemas.ts';
 import { createBackend, labelBackend, listReports, readBackend, retireBackend } from './backends.ts';
 import { listBackends, readFleet } from './fleet.ts';
-import { revealKit } from './kit.ts';
 
 const route = routesFor<KitDependencies>();
 

@@ -9,7 +9,7 @@ import {
 } from '../../../fixtures/world/tenancy/installation.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
-import { isAccepted } from '../agents/agent.rules.ts';
+import { isAccepted } from '../agents/agents.ts';
 import { backup, GENERATION_GAP, restore, SEQUENCE_GAP } from './backup.ts';
 import { findAgent } from '../store/agents.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
@@ -28,9 +28,9 @@ import { storeFileOf, takeInstanceLock } from './storeAccess.ts';
 import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
 import { findRollout, insertRollout } from '../store/rollouts.ts';
-import { listSigningKeys } from '../store/signingKeys.ts';
+import { listSigningKeys } from '../keys/keyRing.ts';
 import { admin } from './store.ts';
-import { digestOfToken } from '../keys/tokens.ts';
+import { digestOfToken } from '../people/authenticate.ts';
 
 let dir: string;
 let settings: TenancySettings;

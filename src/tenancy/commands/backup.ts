@@ -1,7 +1,7 @@
 import { access, constants, link, open, rename, rm, writeFile } from 'node:fs/promises';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { auditEntry, byService } from '../core/audit.ts';
-import { addKey } from '../keys/keyRing.ts';
+import { addKey, listSigningKeys } from '../keys/keyRing.ts';
 import { bundleDirectoryOf } from '../peers/bundleDirectory.ts';
 import { addAdministrator } from '../people/people.ts';
 import { changeBackend } from '../store/backends.ts';
@@ -10,7 +10,6 @@ import { migrateStore, type Store } from '../store/openStore.ts';
 import { cancelStep } from '../store/pendingSteps.ts';
 import { addAuditEntry, deleteAllSessions } from '../store/people.ts';
 import { changeRollout, listActiveRollouts } from '../store/rollouts.ts';
-import { listSigningKeys } from '../store/signingKeys.ts';
 import {
   copySqliteStore,
   deleteAllSigningKeys,
@@ -21,15 +20,17 @@ import {
   skipGenerations,
   skipSequences,
 } from '../store/sqliteCopy.ts';
-import { createFileOnce, ensureKeyFile, syncDirectory } from './keyFiles.ts';
 import {
   CommandError,
+  createFileOnce,
+  ensureKeyFile,
   lockStore,
   noStore,
   type Output,
   requireKnownTables,
   storeFileOf,
   storePlaceOf,
+  syncDirectory,
   withCurrentStore,
   withStore,
 } from './storeAccess.ts';

@@ -5,14 +5,12 @@ import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixt
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { signGrant } from '../keys/grants.ts';
-import { openKeyRing, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
+import { listSigningKeys, openKeyRing, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
 import { migrations } from '../store/migrations.ts';
-import { listSigningKeys } from '../store/signingKeys.ts';
 import { admin, init, migrate, rotateKeys } from './store.ts';
-import { CommandError, storeFileOf } from './storeAccess.ts';
-import { readKeyFile } from './keyFiles.ts';
-import { digestOfToken } from '../keys/tokens.ts';
+import { CommandError, readKeyFile, storeFileOf } from './storeAccess.ts';
+import { digestOfToken } from '../people/authenticate.ts';
 
 let settings: TenancySettings;
 beforeEach(() => void (settings = settingsBelow(tempDir())));

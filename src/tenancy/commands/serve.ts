@@ -1,14 +1,13 @@
 import { createLog } from '../core/log.ts';
 import { once } from 'node:events';
 import { runHostProgram } from '../../core/accounts.ts';
-import { type TenancySettings } from '../config/configKeys.ts';
+import type { TenancySettings } from '../config/configKeys.ts';
 import { parseListenAddress } from '../config/loadSettings.ts';
 import { httpLimits } from '../http/httpServer.ts';
 import { runBackground } from '../server/background.ts';
 import { type RunningServer, startServer } from '../server/startServer.ts';
 import { createTenancy, type TenancyParts } from '../server/createTenancy.ts';
-import { readKeyFile } from './keyFiles.ts';
-import { lockStore, openCurrentStore, presentStore } from './storeAccess.ts';
+import { lockStore, openCurrentStore, presentStore, readKeyFile } from './storeAccess.ts';
 
 /** What the service is connected to beside its settings. */
 interface ServeOptions {

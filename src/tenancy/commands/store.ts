@@ -1,20 +1,27 @@
 import type { TenancySettings } from '../config/configKeys.ts';
-import { addKey, deleteExpiredKeys, openKeyRing, publicKeyPems, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
+import {
+  addKey,
+  deleteExpiredKeys,
+  listSigningKeys,
+  openKeyRing,
+  publicKeyPems,
+  PUBLISHED_AHEAD_MS,
+} from '../keys/keyRing.ts';
 import { addAdministrator } from '../people/people.ts';
 import { migrateStore, type Store } from '../store/openStore.ts';
-import { listSigningKeys } from '../store/signingKeys.ts';
-import { ensureKeyFile, readKeyFile } from './keyFiles.ts';
-import { initializeStore } from './backup.ts';
 import {
   CommandError,
+  ensureKeyFile,
   noStore,
   type Output,
   presentStore,
+  readKeyFile,
   requireKnownTables,
   storePlaceOf,
   withCurrentStore,
   withStore,
 } from './storeAccess.ts';
+import { initializeStore } from './backup.ts';
 
 /** `deployd-tenancy admin NAME`: makes an administrator of all envs, and prints the token, once. For a token that is lost. */
 export async function admin(settings: TenancySettings, name: string, out: Output): Promise<number> {

@@ -3,17 +3,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../core/apiError.ts';
 import { errorFields } from '../http/errors.ts';
 import { cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/responses.ts';
-import { authenticateSession, signOut, type SessionDependencies } from '../people/authenticate.ts';
+import { authenticateSession, type SessionDependencies, signOut } from '../people/authenticate.ts';
 import {
+  beginSignIn,
   callbackPath,
   consolePath,
+  finishSignIn,
   scriptPath,
+  SIGN_IN_MS,
   signedOutPath,
   signInPath,
   signOutPath,
   stylePath,
-} from '../people/consolePaths.rules.ts';
-import { beginSignIn, finishSignIn, SIGN_IN_MS } from '../people/sessions.ts';
+} from '../people/sessions.ts';
 import { type BrowserProgram, loadBrowserProgram } from './browserProgram.ts';
 import { documentOf, errorPage, type Page, shellOf, signedOutPage } from './pages.ts';
 

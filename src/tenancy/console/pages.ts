@@ -1,7 +1,7 @@
 import type { ApiErrorFields } from '../core/apiError.ts';
 import type { Operator } from '../core/operator.ts';
 import { viewCaller } from '../people/authenticate.ts';
-import { consolePath, scriptPath, signInPath, signOutPath, stylePath } from '../people/consolePaths.rules.ts';
+import { consolePath, scriptPath, signInPath, signOutPath, stylePath } from '../people/sessions.ts';
 
 /** Text of HTML that needs no escaping any more. */
 class Html {

@@ -6,8 +6,7 @@ import { createEnv } from '../store/envs.ts';
 import { migrateStore, openStore, type Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { auditEntry, byService } from './audit.ts';
-import { ChangeFeed } from './changeFeed.ts';
-import type { Change } from './changes.rules.ts';
+import { type Change, ChangeFeed } from './changeFeed.ts';
 
 let dir: string;
 let store: Store;

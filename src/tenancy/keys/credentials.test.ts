@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { migrateStore, openStore, type Store } from '../store/openStore.ts';
-import { listSigningKeys } from '../store/signingKeys.ts';
-import { signGrant } from './grants.ts';
 import {
   addKey,
   deleteExpiredKeys,
+  listSigningKeys,
   LONGEST_LIFE_MS,
   openKeyRing,
   PUBLISHED_AHEAD_MS,
   seal,
   unseal,
 } from './keyRing.ts';
+import { signGrant } from './grants.ts';
 
 const now = Date.parse('2026-11-24T12:00:00.500Z');
 const keyFile = randomBytes(32);

@@ -3,8 +3,14 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { migrateStore, openStore, type Store } from '../store/openStore.ts';
-import { deleteSigningKeys, listSigningKeys } from '../store/signingKeys.ts';
-import { addKey, type FollowedKeyRing, followKeyRing, KeyError } from './keyRing.ts';
+import {
+  addKey,
+  deleteSigningKeys,
+  type FollowedKeyRing,
+  followKeyRing,
+  KeyError,
+  listSigningKeys,
+} from './keyRing.ts';
 
 const keyFile = randomBytes(32);
 let store: Store;

@@ -10,7 +10,6 @@ import {
 } from 'jose';
 import type { SigningKeyRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
-import { addSigningKey, deleteSigningKeys, listSigningKeys } from '../store/signingKeys.ts';
 
 /** Signs with ECDSA on P-256, which OpenBao, Vault and every JOSE library know. */
 export const algorithm = 'ES256';
@@ -184,4 +183,19 @@ export function createSealer(keyFile: Uint8Array): Sealer {
     seal: (name, text) => seal(keyFile, name, text),
     unseal: (name, sealed) => unseal(keyFile, name, sealed),
   };
+}
+
+/** Keeps a new signing key. */
+async function addSigningKey(store: Store, row: SigningKeyRow): Promise<void> {
+  await store.insertInto('signing_keys').values(row).execute();
+}
+
+/** All signing keys, in the order in which they become active. */
+export function listSigningKeys(store: Store): Promise<SigningKeyRow[]> {
+  return store.selectFrom('signing_keys').selectAll().orderBy('active_from').orderBy('kid').execute();
+}
+
+/** Deletes signing keys. */
+export async function deleteSigningKeys(store: Store, kids: string[]): Promise<void> {
+  await store.deleteFrom('signing_keys').where('kid', 'in', kids).execute();
 }

@@ -22,7 +22,7 @@ import {
 } from 'openid-client';
 import type { Authorities } from '../../core/certificateAuthorities.ts';
 import { TransportError } from '../../core/http.rules.ts';
-import { createFetch } from '../../core/trustingFetch.ts';
+import { createFetch } from '../../core/nodeClient.ts';
 import { PeerError } from './bundleStorage.ts';
 
 /** Claims of an OpenID provider about a person. */

@@ -1,4 +1,183 @@
-import type { BearerIdentity } from '../keys/bearerCache.ts';
+import { parseErrorBody } from '../../core/http.rules.ts';
+import { type BearerIdentity, bearerIdentityOf } from '../keys/bearerCache.ts';
+import { authMount, secretsMount, serviceRole } from '../keys/secretstoreRoles.rules.ts';
+import { PeerError } from './bundleStorage.ts';
+import {
+  createSecretstoreClient,
+  dataOf,
+  recordOf,
+  type SecretstoreAddress,
+  type SecretstoreCall,
+  type SecretstoreClient,
+  unusableAnswer,
+} from './secretstoreClient.ts';
+
+/** A secretstore, and how the service logs in there. */
+interface SecretstoreOptions extends SecretstoreAddress {
+  /** Signs the JWT of a login. */
+  signLogin: () => Promise<string>;
+  /** Milliseconds, of a clock that never goes back. */
+  clock: () => number;
+}
+
+/** A secretstore that is used until it is closed. */
+export interface OpenSecretstore extends Secretstore {
+  /** Revokes the service's token if that can be done, and closes all connections. */
+  close: () => Promise<void>;
+}
+
+/** Opens a secretstore; nothing is called before the first use. */
+export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOptions): OpenSecretstore {
+  const client = createSecretstoreClient(address);
+  const session = createServiceSession(async () => logIn(client, await signLogin()), clock);
+  const call: CallAsService = (request) => {
+    const accepts = [...(request.accepts ?? []), 403];
+    return session.use(async (token) => {
+      const answer = await client.call({ ...request, accepts, token });
+      return answer.status === 403 ? undefined : answer;
+    });
+  };
+  return {
+    lookUpToken: async (bearer) => {
+      const found = await session.use(async (token) => {
+        const known = await lookUp(client, token, bearer);
+        // a dead token or a wrong policy of ours must not count against the bearer: it is believed with a token that serves
+        return known !== null || (await lookUp(client, token, token)) !== null ? { known } : undefined;
+      });
+      return found.known && bearerIdentityOf(found.known, address.namespace);
+    },
+    revokeToken: async (accessor) => {
+      await call({ ...revocation, body: { accessor } });
+    },
+    writeSecret: (secret) => writeSecret(call, secret),
+    listSecrets: (env) => listSecrets(call, env),
+    destroySecret: (env, key) => destroySecret(call, env, key),
+    destroySecrets: (env, signal) => destroySecrets(call, env, signal),
+    check: async () => {
+      await session.use(async (token) => (await lookUp(client, token, token)) ?? undefined);
+    },
+    close: async () => {
+      const held = session.held();
+      if (held !== null) {
+        const { token, accessor } = held;
+        await client.call({ ...revocation, body: { accessor }, token }).catch(() => undefined);
+      }
+      client.close();
+    },
+  };
+}
+
+const revocation = { what: 'token revocation', method: 'POST', path: 'auth/token/revoke-accessor' } as const;
+
+async function logIn(client: SecretstoreClient, jwt: string): Promise<IssuedToken> {
+  const body = { role: serviceRole.name, jwt };
+  const { json } = await client.call({ what: 'login', method: 'POST', path: `auth/${authMount}/login`, body });
+  const { client_token: token, accessor, lease_duration: ttlS } = recordOf(recordOf(json)['auth']);
+  if (typeof token !== 'string' || token === '' || typeof accessor !== 'string' || typeof ttlS !== 'number') {
+    throw unusableAnswer('login');
+  }
+  return { token, accessor, ttlS };
+}
+
+/** What the secretstore knows of a token, by another one; null if it refuses one of the two. */
+async function lookUp(
+  client: SecretstoreClient,
+  token: string,
+  about: string,
+): Promise<Record<string, unknown> | null> {
+  // an empty text would mean the caller's own token
+  if (about === '') return null;
+  const call = { what: 'token lookup', method: 'POST', path: 'auth/token/lookup', accepts: [400, 403] } as const;
+  const { status, json } = await client.call({ ...call, body: { token: about }, token });
+  return status < 300 ? dataOf(json, call.what) : null;
+}
+
+/** A call with the service's own token. */
+type CallAsService = (call: Omit<SecretstoreCall, 'token'>) => ReturnType<SecretstoreClient['call']>;
+
+type SecretVersion = Awaited<ReturnType<Secretstore['listSecrets']>>[number];
+
+/** Calls at a time for one list. */
+const AT_ONCE = 8;
+
+/** Writes a new version; returns its number. */
+async function writeSecret(
+  call: CallAsService,
+  { env, key, data }: Parameters<Secretstore['writeSecret']>[0],
+): Promise<number> {
+  const what = 'write of a secret';
+  const { json } = await call({ what, method: 'POST', path: pathOf('data', env, key), body: { data }, isSecret: true });
+  return versionIn(dataOf(json, what)['version'], what);
+}
+
+/** Names of all secrets of an env, those in folders with `/`, with their newest versions; sorted. */
+async function listSecrets(call: CallAsService, env: string): Promise<SecretVersion[]> {
+  const keys = (await keysBelow(call, env)).sort();
+  const found: SecretVersion[] = [];
+  while (keys.length > 0) {
+    const versions = await Promise.all(keys.splice(0, AT_ONCE).map((key) => newestVersion(call, env, key)));
+    found.push(...versions.filter((version) => version !== null));
+  }
+  return found;
+}
+
+/** Destroys all versions of a secret; false if there is none. */
+async function destroySecret(call: CallAsService, env: string, key: string): Promise<boolean> {
+  if ((await newestVersion(call, env, key)) === null) return false;
+  await removeSecret(call, env, key);
+  return true;
+}
+
+/** Destroys all secrets of an env; rejects between two of them when the signal is aborted. */
+async function destroySecrets(call: CallAsService, env: string, signal: AbortSignal): Promise<void> {
+  for (const key of await keysBelow(call, env)) {
+    signal.throwIfAborted();
+    await removeSecret(call, env, key);
+  }
+}
+
+async function removeSecret(call: CallAsService, env: string, key: string): Promise<void> {
+  await call({ what: 'removal of a secret', method: 'DELETE', path: pathOf('metadata', env, key) });
+}
+
+/** Names of secrets below a folder, which ends with `/`. */
+async function keysBelow(call: CallAsService, env: string, folder = ''): Promise<string[]> {
+  const what = 'list of secrets';
+  const path = `${pathOf('metadata', env, folder).replace(/\/$/, '')}?list=true`;
+  const found = await read(call, { what, path });
+  if (found === null) return [];
+  const { keys } = found;
+  if (!Array.isArray(keys) || !keys.every((key) => typeof key === 'string')) throw unusableAnswer(what);
+  const all: string[] = [];
+  for (const key of keys.map((name) => folder + name)) {
+    all.push(...(key.endsWith('/') ? await keysBelow(call, env, key) : [key]));
+  }
+  return all;
+}
+
+/** Null if there is no such secret. */
+async function newestVersion(call: CallAsService, env: string, key: string): Promise<SecretVersion | null> {
+  const what = 'versions of a secret';
+  const found = await read(call, { what, path: pathOf('metadata', env, key) });
+  return found && { key, version: versionIn(found['current_version'], what) };
+}
+
+/** The data at a path; null if there is none. A 404 that gives a reason is of a mount or namespace that is missing. */
+async function read(call: CallAsService, request: Pick<SecretstoreCall, 'what' | 'path'>) {
+  const { status, json } = await call({ ...request, method: 'GET', accepts: [404] });
+  const reason = parseErrorBody(json).text;
+  if (status === 404 && reason !== null) throw new PeerError('secretstore', `${request.what} answered 404 (${reason})`);
+  return status === 404 ? null : dataOf(json, request.what);
+}
+
+function versionIn(value: unknown, what: string): number {
+  if (typeof value !== 'number') throw unusableAnswer(what);
+  return value;
+}
+
+function pathOf(part: 'data' | 'metadata', env: string, key: string): string {
+  return [secretsMount, part, env, 'see', ...key.split('/')].map(encodeURIComponent).join('/');
+}
 
 /**
  * What the service does at the secretstore, by its own token. Each call throws `PeerError` if the secretstore cannot be
@@ -19,4 +198,77 @@ export interface Secretstore {
   destroySecrets: (env: string, signal: AbortSignal) => Promise<void>;
   /** Throws unless the secretstore is unsealed and accepts the service's token. */
   check: () => Promise<void>;
+}
+
+/** A token as a login gives it. */
+export interface IssuedToken {
+  token: string;
+  accessor: string;
+  ttlS: number;
+}
+
+/** The service's own token, which is in memory only. */
+interface ServiceSession {
+  /**
+   * Calls with the token; `attempt` resolves to undefined if the token was refused, and is then called again with a new
+   * one. Throws `PeerError` if there is none, or if a new one is refused too.
+   */
+  use: <T>(attempt: (token: string) => Promise<T | undefined>) => Promise<T>;
+  /** The token, null before the first login. */
+  held: () => IssuedToken | null;
+}
+
+/** The next login takes place in this last part of a token's life. */
+const LAST_PART = 1 / 3;
+/** Refused tokens are replaced no oftener: behind a policy that is wrong every one would be refused. */
+const REPLACED_EVERY_MS = 5000;
+
+interface HeldToken extends IssuedToken {
+  issuedAt: number;
+  endsAt: number;
+}
+
+/**
+ * Logs in on demand, shortly before the token's end and after it was refused; never twice at the same time. The clock
+ * counts milliseconds and never goes back.
+ */
+export function createServiceSession(logIn: () => Promise<IssuedToken>, clock: () => number): ServiceSession {
+  let held: HeldToken | null = null;
+  let running: Promise<string> | null = null;
+  let replacedAt = -Infinity;
+  const hold = async () => {
+    const issuedAt = clock();
+    const issued = await logIn();
+    held = { ...issued, issuedAt, endsAt: issuedAt + issued.ttlS * 1000 };
+    return issued.token;
+  };
+  const renew = () => (running ??= hold().finally(() => (running = null)));
+  const current = async () => {
+    const now = clock();
+    if (held === null || now >= held.endsAt) return renew();
+    if (now >= held.endsAt - (held.endsAt - held.issuedAt) * LAST_PART) renew().catch(() => undefined);
+    return held.token;
+  };
+  const replace = async (refused: string) => {
+    if (held !== null && held.token !== refused) return held.token;
+    if (running === null) {
+      if (clock() - replacedAt < REPLACED_EVERY_MS) throw refusedService();
+      replacedAt = clock();
+    }
+    return renew();
+  };
+  return {
+    use: async (attempt) => {
+      for (let token = await current(); ; token = await replace(token)) {
+        const result = await attempt(token);
+        if (result !== undefined) return result;
+      }
+    },
+    held: () => held,
+  };
+}
+
+function refusedService(): PeerError {
+  const why = 'the service is refused although it has just logged in: see `deployd-tenancy secretstore plan`';
+  return new PeerError('secretstore', why);
 }

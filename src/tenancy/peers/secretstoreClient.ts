@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Authorities } from '../../core/certificateAuthorities.ts';
-import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../core/jsonClient.ts';
+import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../core/httpClient.ts';
 import { isLaggingNode, parseErrorBody, TransportError } from '../../core/http.rules.ts';
 import { isObject } from '../../core/json.rules.ts';
 import { PeerError } from './bundleStorage.ts';

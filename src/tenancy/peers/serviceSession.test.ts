@@ -1,4 +1,4 @@
-import { createServiceSession, type IssuedToken } from './serviceSession.ts';
+import { createServiceSession, type IssuedToken } from './secretstore.ts';
 
 /** A session whose logins give `t-1`, `t-2` …, each for 300 seconds, with a clock that the test sets. */
 function sessionAt(start: number) {

@@ -1,7 +1,8 @@
+import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { notFound } from '../core/apiError.ts';
-import { auditEntry, byService, personActor, type AuditDependencies } from '../core/audit.ts';
+import { type AuditDependencies, auditEntry, byService, personActor } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
 import type { AuditCaller, Operator, TokenUse } from '../core/operator.ts';
 import { forbiddenReason, leastRole, visibleEnvs } from '../core/permission.rules.ts';
@@ -28,7 +29,6 @@ import {
   permissionsOfGroups,
   RECHECK_GRACE_MS,
 } from './person.rules.ts';
-import { digestOfSession, digestOfToken } from '../keys/tokens.ts';
 
 /** What knows operators by their tokens. */
 export interface TokenDependencies extends AuditDependencies {
@@ -270,4 +270,27 @@ export async function authenticateCaller(
   const person = await authenticateSession(deps, secret);
   if (person === null) throw unauthenticated('the session is over');
   return person;
+}
+
+/** Random bytes of a token; 43 characters in base64url. */
+const TOKEN_BYTES = 32;
+
+/** A new token of an operator; it is shown once and not kept. */
+export function newOperatorToken(): string {
+  return `dpo_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
+}
+
+/** Hex sha256 of a token, by which it is found; null for a text that is not a token of an operator. */
+export function digestOfToken(token: string): string | null {
+  return /^dpo_[\w-]{43}$/.test(token) ? createHash('sha256').update(token).digest('hex') : null;
+}
+
+/** A new value of a session's cookie: 32 random bytes in base64url. */
+export function newSessionSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** Hex sha256 of such a value, by which its session is found; null for a text that is none. */
+export function digestOfSession(secret: string): string | null {
+  return /^[\w-]{43}$/.test(secret) ? createHash('sha256').update(secret).digest('hex') : null;
 }

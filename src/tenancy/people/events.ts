@@ -1,5 +1,4 @@
-import type { ChangeFeed } from '../core/changeFeed.ts';
-import { type Change, topics, visibleTopics } from '../core/changes.rules.ts';
+import { type Change, type ChangeFeed, topics, visibleTopics } from '../core/changeFeed.ts';
 import type { Operator } from '../core/operator.ts';
 import type { Permission } from '../core/permission.rules.ts';
 import { answer, eventStream, routesFor } from '../http/operatorRoute.ts';

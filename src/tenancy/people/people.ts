@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, notFound } from '../core/apiError.ts';
-import { auditEntry, byService, isReservedActor, type AuditDependencies } from '../core/audit.ts';
+import { type AuditDependencies, auditEntry, byService, isReservedActor } from '../core/audit.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { OperatorRow, Role } from '../store/database.ts';
@@ -10,12 +10,12 @@ import {
   addAuditEntry,
   addOperator,
   envsOf,
+  listOperators as selectOperators,
   lockAdmins,
   revokeOperator as revoke,
-  listOperators as selectOperators,
 } from '../store/people.ts';
 import type { Operator as OperatorView } from './peopleSchemas.ts';
-import { digestOfToken, newOperatorToken } from '../keys/tokens.ts';
+import { digestOfToken, newOperatorToken } from './authenticate.ts';
 
 /** What is said of a new operator. */
 interface OperatorFields {

@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../core/apiError.ts';
 import { auditEntry, personActor } from '../core/audit.ts';
+import { toTime } from '../core/lists.rules.ts';
 import type { Operator } from '../core/operator.ts';
 import { leastRole, visibleEnvs } from '../core/permission.rules.ts';
-import { toTime } from '../core/lists.rules.ts';
 import { type IdentityProvider, type KnownPerson, SignInError, type SignInSecrets } from '../peers/identityProvider.ts';
 import { addAuditEntry, insertSession, listSessions as selectSessions } from '../store/people.ts';
-import { administersSessions, groupsIn, refreshTokenSeal, targetOf, type SessionDependencies } from './authenticate.ts';
-import { returnPath } from './consolePaths.rules.ts';
-import { isSessionOver, nameOf, permissionsOfGroups } from './person.rules.ts';
+import {
+  administersSessions,
+  digestOfSession,
+  groupsIn,
+  newSessionSecret,
+  refreshTokenSeal,
+  type SessionDependencies,
+  targetOf,
+} from './authenticate.ts';
 import type { Session } from './peopleSchemas.ts';
-import { digestOfSession, newSessionSecret } from '../keys/tokens.ts';
+import { isSessionOver, nameOf, permissionsOfGroups } from './person.rules.ts';
 
 /** The sessions that go on, newest first: one's own, or all as an administrator of all envs. */
 export async function listSessions(deps: SessionDependencies, operator: Operator): Promise<Session[]> {
@@ -137,4 +143,22 @@ function openBegun({ sealer, clock }: SessionDependencies, kept: string | undefi
 
 function refusal(status: number, code: string, message: string): ApiError {
   return new ApiError({ status, code, message });
+}
+
+/** The first page of the console. */
+export const consolePath = '/console/';
+/** Where a sign-in begins, where the provider sends people back to, and where a session ends. */
+export const signInPath = '/console/sign-in';
+export const callbackPath = '/console/callback';
+export const signOutPath = '/console/sign-out';
+export const signedOutPath = '/console/signed-out';
+
+/** Where pages load their script and their style from. */
+export const scriptPath = '/console/console.js';
+export const stylePath = '/console/console.css';
+
+/** The page to go to after a sign-in: a path below the console, else its first page. */
+function returnPath(wish: string | undefined): string {
+  const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@-]*$/.test(wish);
+  return isOwn ? wish : consolePath;
 }

@@ -5,14 +5,13 @@ import { registerAgentRoutes } from '../agents/routes.ts';
 import { registerConsole } from '../console/consoleRoutes.ts';
 import { answerError, answerOtherMethods, answerUnknownUrls, limitBodyTime } from '../http/errors.ts';
 import { answerClientError, type HttpLimits, serverFactory, type TlsIdentity } from '../http/httpServer.ts';
-import { observeRequests, requestIdOf, RequestMetrics } from '../http/requestLog.ts';
+import { observeRequests, requestIdOf, RequestMetrics, serviceMetrics, traceRequests } from './observability.ts';
 import { compileSerializer, compileValidator, shareComponents } from '../http/validators.ts';
-import { Admission } from './admission.ts';
+import { Admission } from '../core/limiter.ts';
 import type { TenancyParts } from './createTenancy.ts';
 import { documentInfo } from './openapi.ts';
 import { operatorRoutes, registerOperatorRoutes } from './operatorRoutes.ts';
 import { registerPublicRoutes } from './publicRoutes.ts';
-import { serviceMetrics, traceRequests } from './observability.ts';
 
 /** What the HTTP interface is built from. */
 export interface HttpParts {

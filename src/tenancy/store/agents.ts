@@ -1,7 +1,6 @@
 import { hostStates, nextBackend } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
-import { type CheckInRequest, deferralOf } from '../../api/checkIn.rules.ts';
-import type { Report } from '../../api/report.rules.ts';
+import { type CheckInRequest, deferralOf, type Report } from '../../api/checkIn.rules.ts';
 import { changeBackend, type LifeColumns, listManagers, recordOf } from './backends.ts';
 import type { BackendRow, HostOutcome, Place } from './database.ts';
 import { prepareQuery, type Store } from './openStore.ts';

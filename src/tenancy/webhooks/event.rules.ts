@@ -1,6 +1,6 @@
 import type { ReportOutcome } from '../../../machines/endings.ts';
 import { causeTold, failureCauses } from '../../core/failureCauses.rules.ts';
-import type { Report } from '../../api/report.rules.ts';
+import type { Report } from '../../api/checkIn.rules.ts';
 import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { BackendRow, BundleRow } from '../store/database.ts';
 

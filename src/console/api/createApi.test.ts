@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { request } from './request.ts';
+import { request } from './createApi.ts';
 
 /** Calls a server that answers like this. */
 async function call(answer: RequestListener, method?: 'POST'): Promise<unknown> {

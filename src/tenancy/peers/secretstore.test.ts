@@ -7,8 +7,8 @@ import {
 } from '../../../fixtures/world/servers/secretstore/secretstore.ts';
 import { tenancyMount } from '../../../fixtures/world/servers/secretstore/tenancyMount.ts';
 import { parseAuthorities } from '../../core/certificateAuthorities.ts';
-import { openSecretstore, type OpenSecretstore } from './openSecretstore.ts';
 import { PeerError } from './bundleStorage.ts';
+import { openSecretstore, type OpenSecretstore } from './secretstore.ts';
 
 const ca = createCa();
 const signer = createSigner();

@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BundleOptions, createBundle } from '../../fixtures/world/bundles/bundle.ts';
-import { tempDir } from '../../fixtures/world/tempDir.ts';
-import { unpack } from './archive/archive.ts';
-import { repack } from './repack.ts';
+import { type BundleOptions, createBundle } from '../../../fixtures/world/bundles/bundle.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
+import { unpack } from '../../bundle/archive/archive.ts';
+import { repack } from './repackBundle.ts';
 
 const parent = tempDir();
 const limits = { bundle_bytes: 10_000_000, unpacked_bytes: 10_000_000, bundle_entries: 100 };

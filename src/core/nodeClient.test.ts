@@ -2,7 +2,7 @@ import { createClock } from '../../fixtures/world/servers/clock.ts';
 import { createCa, serverNames } from '../../fixtures/world/servers/crypto/ca.ts';
 import { startHttpsServer, type TestServer } from '../../fixtures/world/servers/http/httpsServer.ts';
 import { parseAuthorities } from './certificateAuthorities.ts';
-import { createFetch, type Fetch } from './trustingFetch.ts';
+import { createFetch, type Fetch } from './nodeClient.ts';
 
 const ca = createCa();
 let server: TestServer;

@@ -2,7 +2,7 @@ import { createClock } from '../../fixtures/world/servers/clock.ts';
 import { createCa, serverNames } from '../../fixtures/world/servers/crypto/ca.ts';
 import { type Answer, startHttpsServer, type TestServer } from '../../fixtures/world/servers/http/httpsServer.ts';
 import { parseAuthorities } from './certificateAuthorities.ts';
-import { createJsonClient, type JsonClient, type JsonRequest } from './jsonClient.ts';
+import { createJsonClient, type JsonClient, type JsonRequest } from './httpClient.ts';
 
 const ca = createCa();
 const request: JsonRequest = { method: 'POST', path: '/call', headers: { 'x-token': 'canary' }, body: { a: 'canary' } };

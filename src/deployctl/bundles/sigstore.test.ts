@@ -1,5 +1,5 @@
-import type { CtlSettings } from './configKeys.ts';
-import { publicSigstore, sigstoreOf, type SigstoreOptions } from './sigstore.ts';
+import type { CtlSettings } from '../config/configKeys.ts';
+import { publicSigstore, sigstoreOf, type SigstoreOptions } from './keyless.ts';
 
 const none = { fulcio: null, rekor: null, tsa: null, root: null };
 const own = { fulcio: 'https://ca.own', rekor: 'https://log.own/a', tsa: 'https://tsa.own/t', root: '/own.json' };
