@@ -18,7 +18,6 @@ let top: string;
 let state: string;
 
 /** Starts whole processes, possibly on a busy machine. */
-jest.setTimeout(60_000);
 
 beforeAll(() => void (publicCopy = createPublicCopy()));
 afterAll(() => publicCopy.remove());

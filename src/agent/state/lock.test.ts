@@ -10,7 +10,6 @@ import { acquireLock, readLock } from './lock.ts';
 const root = join(import.meta.dirname, '..', '..', '..');
 const notHeld = { held: false, pid: null, since: null };
 /** Starts many processes, possibly on a busy machine. */
-jest.setTimeout(60_000);
 let publicCopy: PublicCopy;
 let dir: string;
 beforeAll(() => void (publicCopy = createPublicCopy()));

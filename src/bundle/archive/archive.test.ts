@@ -20,7 +20,6 @@ const limits = { bundle_bytes: 64 * 2 ** 20, unpacked_bytes: 100 * 2 ** 20, bund
 let dir: string;
 let into: string;
 /** Starts whole processes, possibly on a busy machine. */
-jest.setTimeout(60_000);
 
 beforeEach(() => {
   dir = fs.mkdtempSync(join(tmpdir(), 'archive-'));
