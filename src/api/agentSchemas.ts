@@ -51,7 +51,7 @@ const HostPolicy = Type.Object(
   },
 );
 
-/** A hold as hosts tell it; an agent allows 200 characters as its reason, and as the name. */
+/** A hold as hosts report it; an agent allows 200 characters as its reason, and as the name. */
 export const Hold = Type.Object(
   {
     until: Timestamp,
@@ -70,7 +70,7 @@ export const Hold = Type.Object(
   },
 );
 
-/** What defers the work of a host. */
+/** The reason why the changes of a host are deferred. */
 export const deferringFacts = {
   hold: Type.Optional(Hold),
   window_opens_at: Type.Optional({

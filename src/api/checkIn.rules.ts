@@ -6,18 +6,21 @@ import type { CheckIn, Report as ReportSchema } from './agentSchemas.ts';
 export type CheckInRequest = Static<typeof CheckIn>;
 /** The swarm that a host is a manager of; absent outside of one, and ignored by older services. */
 export type ToldSwarm = NonNullable<CheckInRequest['swarm']>;
-/** What defers the work of a host; absent where nothing does. Older services ignore it. */
+/** The reason why the changes of a host are deferred; absent without one. Older services ignore it. */
 export type DeferringFacts = Pick<CheckInRequest, 'hold' | 'window_opens_at'>;
 export type ToldHold = NonNullable<CheckInRequest['hold']>;
-/** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
+/**
+ * The privileges that this host permits, if they differ from the default; the tenancy service warns of bundles that
+ * exceed them.
+ */
 export type ReportedPolicy = NonNullable<CheckInRequest['policy']>;
 /** The body of a report about one tick (spec §10). Times are RFC 3339, UTC. */
 export type Report = Static<typeof ReportSchema>;
 
-/** What defers the work of a host; a hold comes before windows, for it stands in them too. */
+/** The reason why the changes of a host are deferred; a hold takes precedence over windows. */
 export type Deferral = 'hold' | 'window';
 
-/** What defers the work of a host that tells these facts; null for nothing. */
+/** The reason for the deferral of a host with these facts; null without one. */
 export function deferralOf({ hold, window_opens_at }: DeferringFacts): Deferral | null {
   if (hold !== undefined) return 'hold';
   return window_opens_at === undefined ? null : 'window';
@@ -101,8 +104,8 @@ export function longestPauseS(intervalS: number): number {
 }
 
 /**
- * Age at which the last check-in of a host is no longer recent: three intervals. It is never shorter than the time until the next
- * check-in is due.
+ * Age at which the last check-in of a host is no longer recent: three intervals. It is never shorter than the time
+ * until the next check-in is due.
  */
 export function recentForS({ intervalS, laptop }: { intervalS: number; laptop: boolean }): number {
   const dueS = intervalS + maxIdleTickS;
@@ -115,7 +118,10 @@ export const defaultOfflineAfterS = defaultHealthTimeoutS + longestPauseS(defaul
 /** Limits of a bundle where nothing else is configured: bytes of the archive, bytes of its files, files and directories. */
 export const defaultLimits = { bundle_bytes: 2 ** 28, unpacked_bytes: 2 ** 30, bundle_entries: 10_000 } as const;
 
-/** True for the reason of a heartbeat from a host that defers what is desired, by a hold or by its windows: it may not be healthy. */
+/**
+ * True for the reason of a heartbeat from a host that defers what is desired, by a hold or by its windows: it may not
+ * be healthy.
+ */
 export function isDeferralReason(reason: string): boolean {
   return reason.startsWith('waits:');
 }

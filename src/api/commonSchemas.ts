@@ -4,7 +4,7 @@ import { type Static, type TNull, type TSchema, type TUnion, Type } from 'typebo
 export const backendStates = ['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired'] as const;
 const state = `(${backendStates.join('|')})`;
 
-/** What names in requests look like. */
+/** Patterns of names in requests. */
 export const patterns = {
   env: '^[a-z0-9][a-z0-9-]{0,62}$',
   sha256: '^[0-9a-f]{64}$',
@@ -25,7 +25,7 @@ export const Timestamp = Type.String({ format: 'date-time' });
 export const SwarmId = Type.String({ pattern: patterns.swarm });
 /** One line of text without control characters. */
 export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: patterns.line });
-/** What an operator says of a backend, to choose it by. */
+/** Labels of a backend, by which operators select it. */
 export const Labels = Type.Record(
   Type.String(),
   Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$' }),

@@ -1,4 +1,4 @@
-/** What a host grants bundles beyond what every bundle may have, by the kind of the power (spec §12). */
+/** The privileges that a host grants bundles beyond the default, by kind (spec §12). */
 export interface Permits {
   /** Host paths to mount: `/srv/shop/**`, with `:ro` for read-only mounts alone. */
   readonly binds: readonly string[];
@@ -32,7 +32,7 @@ export interface Permits {
 
 export type PermitKey = keyof Permits;
 
-/** Bounds of a policy, so that a check-in can tell it: entries of each permit, and characters of each entry. */
+/** Bounds of a policy, so that a check-in can contain it: entries of each permit, and characters of each entry. */
 export const policyBounds = { entries: 64, characters: 253 } as const;
 
 /** Every kind of permit, in the order of the documentation. */
@@ -41,7 +41,7 @@ export const permitKeys = [
   ...['security_opt', 'gpus', 'sysctls', 'groups', 'host_pid', 'host_ipc', 'privileged'],
 ] as readonly PermitKey[];
 
-/** What a host may deny: no flag of a bundle and no request lifts it there. */
+/** The privileges that a host may deny: no flag of a bundle and no request lifts a denial. */
 export const denials = ['privileged', 'host_network', 'rollback', 'engine_socket', 'purge'] as const;
 export type Denial = (typeof denials)[number];
 
@@ -56,7 +56,7 @@ export interface HostPolicy {
 /** The policy of a host that configures none. */
 export const defaultPolicy: HostPolicy = { permit: {}, deny: [], images: 'any' };
 
-/** Whether a host says nothing of its own. */
+/** True if a host has the default policy. */
 export function isDefaultPolicy({ permit, deny, images }: HostPolicy): boolean {
   return Object.keys(permit).length === 0 && deny.length === 0 && images === 'any';
 }

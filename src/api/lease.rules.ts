@@ -47,7 +47,7 @@ function isZonedTimestamp(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-/** Describes the first sign of an AppRole lease, at any depth, without any of the values; null when there is none. */
+/** Describes the first sign of an AppRole lease, at any depth, without any of the values; null if there is none. */
 function findAppRoleMarker(json: unknown): string | null {
   const pending: unknown[] = [json];
   while (pending.length > 0) {

@@ -149,7 +149,7 @@ describe('a manifest', () => {
     [{ variables: { B: 1 } }, 'variables.B: must be text'],
     [{ registries: [{ host: 'x', password_var: 'A' }] }, 'registries[0].username_var: is missing'],
     [{ profiles: [...numbers(10).map(String), '*'] }, 'profiles[10]: must be the name of a profile'],
-  ])('tells one mistake once: %j', (changes, detail) => {
+  ])('reports one mistake once: %j', (changes, detail) => {
     expect(detailOf({ ...base, ...changes })).toMatch(new RegExp(`^${RegExp.escape(detail)}[^;]*$`));
   });
 
@@ -223,7 +223,7 @@ describe('a manifest', () => {
     ['a value that none can have', { variables: { B: 'a\0' } }, 'give it another value'],
     ['a login that is not a secret', { registries: [{ ...login, username_var: 'NOBODY' }] }, 'add it to secrets'],
     ['a value of the wrong kind, whose text says it', { sequence: 'one' }, ''],
-  ])('tells a cure for %s', (_title, changes, cure) => {
+  ])('has a cure for %s', (_title, changes, cure) => {
     const text = typeof changes === 'string' ? changes : JSON.stringify({ ...base, ...changes });
     expect(parseManifest(text, 'eu-1')).toMatchObject({ refusal: { faults: [{ cure }] } });
   });

@@ -9,7 +9,10 @@ import { validate, type WrittenManifest } from './manifestValidator.ts';
 export const maxManifestCharacters = 262_144;
 const maxReportedErrors = 100;
 
-/** Parses `manifest.json` and fills in the defaults; MANIFEST_INVALID lists every error with its path and its cure (spec §5). */
+/**
+ * Parses `manifest.json` and fills in the defaults; MANIFEST_INVALID lists every error with its path and its cure (spec
+ * §5).
+ */
 export function parseManifest(text: string, env: string): { manifest: Manifest } | { refusal: Refusal } {
   const parsed = parseJson(text);
   if ('text' in parsed) return manifestInvalid([parsed]);
@@ -157,7 +160,7 @@ function duplicateErrors(items: readonly unknown[], pathOf: (index: number) => s
   });
 }
 
-/** The text of a valid manifest with other values of some keys; all else stays as it is, in its order. */
+/** The text of a valid manifest with other values of some keys; everything else stays unchanged, in its order. */
 export function changeManifest(text: string, change: (manifest: Manifest) => Partial<Manifest>): string {
   const manifest = JSON.parse(text) as Manifest;
   return `${JSON.stringify({ ...manifest, ...change(manifest) }, null, 2)}\n`;

@@ -100,7 +100,7 @@ export const manifestSchema = Type.Object(
   { ...closed, description: 'an object' },
 );
 
-/** `manifest.json` as it is written, without defaults. */
+/** `manifest.json` as written, without defaults. */
 export type WrittenManifest = Static<typeof manifestSchema>;
 
 const compile = schemaCompiler({ allErrors: true, verbose: true, strict: true });

@@ -10,7 +10,7 @@ export interface PlannedWave {
 /** How large a rollout may be: waves, hosts that are counted, and seconds of soak after a wave. */
 export const rolloutBounds = { waves: 32, hosts: 1_000_000, soakSeconds: 604_800 };
 
-/** A wave from `5`, `10%` or `all`, each perhaps with `:NAME=VALUE,…`; null for what is none. */
+/** A wave from `5`, `10%` or `all`, each optionally with `:NAME=VALUE,…`; null if it is not one. */
 export function parseWave(text: string): PlannedWave | null {
   const [size = '', ...rest] = text.split(':');
   const wave = parseSize(size);
@@ -26,7 +26,7 @@ function parseSize(text: string): PlannedWave | null {
   return text === 'all' ? {} : null;
 }
 
-/** A window from `mon-fri 08:30+90 Europe/Berlin`, whose zone and minutes are taken as they are; null for what is none. */
+/** A window from `mon-fri 08:30+90 Europe/Berlin`, whose zone and minutes are not checked; null if it is not one. */
 export function parseWindow(text: string): TimeWindow | null {
   const [, names = '', start, minutes, time_zone] =
     /^(\S+) ((?:[01]\d|2[0-3]):[0-5]\d)\+(\d{1,4}) (\S+)$/.exec(text) ?? [];
@@ -42,7 +42,7 @@ function daysOf(text: string): TimeWindow['days'] {
   return weekdays.slice(first, last + 1);
 }
 
-/** Labels from words such as `ring=canary`; null if one is none, or a name comes twice. */
+/** Labels from words such as `ring=canary`; null if one is invalid, or a name comes twice. */
 export function parseLabels(words: readonly string[]): Record<string, string> | null {
   const labels = words.map((word) => word.split('='));
   const names = new Set(labels.map(([name]) => name));

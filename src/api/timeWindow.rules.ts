@@ -72,7 +72,7 @@ function offsetAt(clock: Intl.DateTimeFormat, now: number): number {
   return local - Math.floor(now / 1000) * 1000;
 }
 
-/** What clocks of a zone show; making them costs far more than a look at them. */
+/** The clocks of a zone; creating them costs far more than reading them. */
 function clockOf(zone: string): Intl.DateTimeFormat {
   const numeric = 'numeric';
   const date = { year: numeric, month: numeric, day: numeric } as const;

@@ -27,7 +27,7 @@ it.each<[string, unknown, string]>([
   expect(() => parseSignatureList(json)).toThrow(refusedFor(reason));
 });
 
-it('tells the bound of the whole answer', () => {
+it('reports the bound of the whole answer', () => {
   expect(signaturesTooLarge()).toEqual(
     refusedFor(`the answer of the tenancy service is larger than ${count} signatures of ${bytes} bytes`),
   );

@@ -1,6 +1,6 @@
 import { type Fault, refusedFault } from '../../machines/fault.ts';
 
-/** `trust.bundles` or `trust.images` of a host: whose signatures of those it believes (spec §18). Paths are absolute. */
+/** `trust.bundles` or `trust.images` of a host: the signers that it trusts (spec §18). Paths are absolute. */
 export interface TrustSettings {
   /** How many different signers must have signed; 1 by default. */
   readonly threshold?: number;
@@ -32,7 +32,7 @@ export function signaturesTooLarge(): Fault {
   return notSignatures(`the answer of the tenancy service is larger than ${count} signatures of ${bytes} bytes`);
 }
 
-/** The signatures of an answer, not verified yet. Throws SIGNATURE_REFUSED for what is not a list, or too much of one. */
+/** The signatures of an answer, not verified yet. Throws SIGNATURE_REFUSED unless it is a list of limited size. */
 export function parseSignatureList(json: unknown): unknown[] {
   if (!Array.isArray(json)) throw notSignatures('the answer of the tenancy service is not a list of signatures');
   if (json.length > count) throw notSignatures(`the answer of the tenancy service has more than ${count} signatures`);
@@ -41,7 +41,10 @@ export function parseSignatureList(json: unknown): unknown[] {
   return json as unknown[];
 }
 
-/** What is verified of a signature grows faster than its size; what is nested too deep to be written is none either. */
+/**
+ * The work of verifying a signature grows faster than its size; a signature that is nested too deep to be written is
+ * invalid.
+ */
 function isWithinBound(signature: unknown): boolean {
   try {
     return Buffer.byteLength(JSON.stringify(signature)) <= bytes;

@@ -1,6 +1,6 @@
 import type { HaltReason } from '../../machines/rollout.ts';
 
-/** What operators can be notified of, by the type of the event. */
+/** The types of events that operators can be notified of. */
 export const eventTypes = [
   'backend.refused',
   'backend.failed',
@@ -19,7 +19,10 @@ export type EventType = (typeof eventTypes)[number];
 export const webhookFormats = ['standard', 'slack', 'teams', 'pagerduty'] as const;
 export type WebhookFormat = (typeof webhookFormats)[number];
 
-/** The body of a webhook of the format `standard`. What an event is not about is null. Names come from operators and hosts. */
+/**
+ * The body of a webhook of the format `standard`. Fields that do not apply to an event are null. Names come from
+ * operators and hosts.
+ */
 export interface WebhookEvent {
   /** `webhook.test` for a test. */
   type: EventType | 'webhook.test';
@@ -33,14 +36,14 @@ export interface WebhookEvent {
     bundle: { sha256: string; name: string; version: string; sequence: number } | null;
     /** Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires. */
     code: string | null;
-    /** Services that failed with their states, and the cause in words of this service; null where a host told neither. */
+    /** Services that failed with their states, and the cause in words of this service; null if a host reported neither. */
     reason: string | null;
     /** A rollout, the number of backends that have failed in it, and what has halted it; null unless it is halted. */
     rollout: { id: string; failures: number; halted_by: HaltReason | null } | null;
   };
 }
 
-/** The question of a gate, which the webhook is asked that a rollout names: whether it may go on after a wave's success. */
+/** The question of a gate to the webhook that a rollout names: may it continue after the success of a wave? */
 export interface GateQuestion {
   type: 'rollout.gate';
   /** When the gate was reached, RFC 3339. */

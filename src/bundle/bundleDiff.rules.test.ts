@@ -4,7 +4,7 @@ import { type BundleDiff, diffOf, type DiffSide, formatDiff, withoutConfidential
 
 const web = (keys: string) => `services: {web: {${keys}}}`;
 
-/** What changes of the service `web`, as `key: before → after`. */
+/** The changes of the service `web`, as `key: before → after`. */
 function changesOfWeb(before: string | string[], after: string | string[]): string[] {
   const { services } = diffOf(side(before), side(after));
   return services.flatMap(({ keys }) => keys.map(({ key, ...each }) => `${key}: ${each.before} → ${each.after}`));
@@ -86,7 +86,7 @@ describe('the services of two bundles', () => {
   });
 });
 
-it('tells networks, volumes, configs and secrets of the files', () => {
+it('shows networks, volumes, configs and secrets of the files', () => {
   const before = `${web('image: a')}\nnetworks: {n: {}}\nvolumes: {data: {driver: local}}\nconfigs: {c: {file: ./a}}`;
   const after = `${web('image: a')}\nvolumes: {data: {driver: nfs}}\nconfigs: {c: {file: ./a}}\nsecrets: {s: {environment: P}}`;
   expect(diffOf(side(before), side(after)).resources).toEqual([
@@ -96,7 +96,7 @@ it('tells networks, volumes, configs and secrets of the files', () => {
   ]);
 });
 
-it('tells images with the variables of the bundle', () => {
+it('shows images with the variables of the bundle', () => {
   const [before, after] = [{ variables: { TAG: '1' } }, { variables: { TAG: '2' } }];
   const text = 'services: {a: {image: "app:${TAG}"}, b: {image: db}, c: {image: "app:${TAG}", profiles: [p]}}';
   const { images, variables, services } = diffOf(side(text, { manifest: before }), side(text, { manifest: after }));
@@ -108,14 +108,14 @@ it('tells images with the variables of the bundle', () => {
   expect(services).toEqual([]);
 });
 
-it('tells a profile that is chosen, and the image that comes with it', () => {
+it('shows an activated profile, and the image that comes with it', () => {
   const text = 'services: {a: {image: app}, b: {image: tool, profiles: [p, q]}}';
   const { manifest, images } = diffOf(side(text), side(text, { manifest: { profiles: ['q'] } }));
   expect(manifest).toEqual([{ key: 'profiles', before: null, after: 'q' }]);
   expect(images).toEqual([{ key: 'image', before: null, after: 'tool' }]);
 });
 
-it('tells the manifest, and where secrets lie', () => {
+it('shows the manifest, and the paths of secrets', () => {
   const secret = { var: 'A', path: 'deployd/data/eu-1/see/a', field: 'f', version: null };
   const registry = { host: 'r', username_var: 'A', password_var: 'A' };
   const before = { secrets: [secret], variables: { OLD: 'x' } };
@@ -140,7 +140,7 @@ it('tells the manifest, and where secrets lie', () => {
   expect(found.secrets).toEqual([{ key: 'A', before: `${place}, latest version`, after: `${place}, version 3` }]);
 });
 
-it('tells files by their digest and whether they are executable, and empty directories', () => {
+it('shows files by digest and executable bit, and empty directories', () => {
   const before = side(web('image: a'), {
     files: { 'a/x': digest('1'), y: digest('2'), z: digest('3') },
     directories: ['a', 'empty'],
@@ -161,11 +161,11 @@ it('tells files by their digest and whether they are executable, and empty direc
   expect(same_content).toBe(false);
 });
 
-describe('the powers that two bundles ask for', () => {
+describe('the privileges that two bundles need', () => {
   const powersOf = (before: DiffSide, after: DiffSide) =>
     diffOf(before, after).powers.map((power) => [power.key, power.before, power.after]);
 
-  it('are told whatever the flags of the bundles', () => {
+  it('are shown whatever the flags of the bundles', () => {
     const agent = { allow_privileged: true, allow_rollback: false };
     const after = side(web('image: a, privileged: true, network_mode: host'), { manifest: { agent } });
     expect(powersOf(side(web('image: a, cap_add: [NET_ADMIN]')), after)).toEqual([
@@ -181,7 +181,7 @@ describe('the powers that two bundles ask for', () => {
   });
 });
 
-it('tells that nothing differs', () => {
+it('reports that nothing differs', () => {
   const nothing = ['manifest', 'services', 'resources', 'images', 'variables', 'secrets', 'files', 'powers'] as const;
   const found: BundleDiff = diffOf(side(web('image: a')), side(web('image: a')));
   expect(nothing.map((key) => found[key])).toEqual(nothing.map(() => []));
@@ -209,7 +209,7 @@ it.each([
   ['extension of a port', (value: string) => service(`ports: [{target: 80, x-auth: ${value}}]`)],
   ['file in the compose file', (value: string) => `configs: {c: {content: ${value}}}`],
   ['options of a volume', (value: string) => `volumes: {v: {driver_opts: {type: cifs, o: "password=${value}"}}}`],
-])('tells that its %s differs, is new or is gone, and not the value', (_, compose) => {
+])('shows that its %s differs, is new or is gone, but not the value', (_, compose) => {
   const [one, other, none] = [compose(canary), compose(`${canary}3`), 'services: {web: {image: app}}'];
   for (const [before, after] of [
     [one, other],
@@ -223,7 +223,7 @@ it.each([
   }
 });
 
-it('tells all else, and a hidden value once', () => {
+it('shows everything else, and a hidden value once', () => {
   const compose = (version: string) =>
     service(
       `environment: {LEVEL: "${version}"}, ports: ["80${version}:80"], restart: always, cap_add: [CAP${version}]`,

@@ -16,7 +16,7 @@ interface PartDifference {
   keys: Difference[];
 }
 
-/** What differs between two bundles: the output of `deployctl bundle diff --json`. */
+/** The differences between two bundles: the output of `deployctl bundle diff --json`. */
 export interface BundleDiff {
   before: BundleLabel;
   after: BundleLabel;
@@ -32,7 +32,7 @@ export interface BundleDiff {
   secrets: Difference[];
   /** By path: sha256, and whether it is executable. */
   files: Difference[];
-  /** What a host must permit, or a flag of the bundle lift. */
+  /** Privileges that a host must permit, or a flag of the bundle must allow. */
   powers: Difference[];
 }
 
@@ -126,7 +126,10 @@ function fileValues({ contents }: DiffSide): Values {
   ]);
 }
 
-/** The privileges that the policy would refuse without the flags of the bundle, each with its cure; without lines, which move. */
+/**
+ * The privileges that the policy would refuse without the flags of the bundle, each with its cure; without lines, which
+ * move.
+ */
 function powerValues({ facts }: DiffSide): Values {
   const { manifest, project, releaseFiles, texts } = facts;
   const unflagged = { ...manifest, agent: { ...manifest.agent, allow_privileged: false } };
@@ -215,7 +218,7 @@ interface Difference {
   after: string | null;
 }
 
-/** Stands for a value that is not told. */
+/** Replaces a value that is not shown. */
 const hiddenValue = '(not shown)';
 
 /** The keys whose values differ, in the order of `before`, then of `after`. */
@@ -247,12 +250,12 @@ const confidentialKeys = [
 const confidentialKey = new RegExp(String.raw`(^|\.)(${confidentialKeys.join('|')}|x-[^.]*)(\.|$)`);
 /** A value that has such a key inside, as items of lists in their long form. */
 const confidentialItem = new RegExp(`"(${confidentialKeys.join('|')}|x-[^"]*)":`);
-/** A power in its words, from the value on that it tells of such a key. */
+/** The text of a privilege, from the first value that it names of such a key. */
 const confidentialPower = new RegExp(String.raw`((?:^|[ .])(?:${confidentialKeys.join('|')})(?:\.\S*)?) .*`, 's');
 
 /**
  * The differences for readers who need not see what a bundle may hold by mistake: values of environments, commands, labels,
- * options of drivers and logs, and inline files are not in it. That they differ is told.
+ * options of drivers and logs, and inline files are not in it. The difference itself is shown.
  */
 export function withoutConfidential(diff: BundleDiff): BundleDiff {
   return {

@@ -48,7 +48,7 @@ it.each(rowsOf(format, '## Variables').map(codedCells))(
   },
 );
 
-/** What the lines of a service name. */
+/** The names in the lines of a service. */
 const ofProject = 'networks: {n: }\nvolumes: {data: , logs: , vv: }\n';
 
 describe.each([

@@ -58,7 +58,7 @@ export function readManifestText(dir: string): Promise<string | null> {
   return readCapped(join(dir, 'manifest.json'), 4 * maxManifestCharacters + 4);
 }
 
-/** What the rules want to know of a bundle. Throws Fault `stopped` on abort. */
+/** The facts of a bundle for the rules. Throws Fault `stopped` on abort. */
 export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal): Promise<BundleFacts> {
   const { contents, manifest, sha } = bundle;
   const { project, refusals } = await readComposeProject(bundle, signal);

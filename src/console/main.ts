@@ -38,7 +38,7 @@ function start(): void {
   void navigation.load();
 }
 
-/** Follows a link to a page of the console without loading the document anew. */
+/** Follows a link to a page of the console without loading the document again. */
 function follow(event: MouseEvent, navigation: Navigation): void {
   const link = (event.target as Element).closest('a');
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
@@ -81,7 +81,7 @@ const pages: Record<PageName, Page> = {
   people: peoplePage,
 };
 
-/** What is told of the stream of changes. */
+/** The reports about the stream of changes. */
 interface LiveListener {
   /** Something of these topics has changed; null for anything, when the stream begins. */
   onChange: (topics: readonly string[] | null) => void;
@@ -94,8 +94,8 @@ const LONGEST_RETRY_MS = 30_000;
 
 /**
  * Follows the stream of changes while the page is seen: a browser has six connections to a service, which tabs behind
- * others would keep from the one in front. Browsers take a stream up again by themselves after a lost connection, but not
- * after an answer that is an error: then it is opened anew, later each time.
+ * others would keep from the one in front. Browsers resume a stream by themselves after a lost connection, but not
+ * after an error response. Then it is opened again, with growing pauses.
  */
 function followChanges({ onChange, onLost }: LiveListener): void {
   let lostSince: number | null = null;
@@ -110,7 +110,7 @@ function followChanges({ onChange, onLost }: LiveListener): void {
     };
     stream.addEventListener('open', () => {
       retryMs = FIRST_RETRY_MS;
-      // What changed before it was there is not told.
+      // Changes from before the connection are not announced.
       onChange(null);
       lostSince = null;
       onLost(null);
@@ -122,7 +122,7 @@ function followChanges({ onChange, onLost }: LiveListener): void {
       lostSince ??= Date.now();
       onLost(lostSince);
       if (stream.readyState !== EventSource.CLOSED) return;
-      // A load tells why it was refused, such as that the session is over.
+      // A load shows why it was refused, for example because the session is over.
       onChange(null);
       retry = setTimeout(open, retryMs);
       retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);

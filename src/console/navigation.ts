@@ -12,26 +12,26 @@ const FOLLOW_PAUSE_MS = 2000;
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 30_000;
 
-/** What navigation works on. */
+/** The parts that navigation works on. */
 export interface NavigationParts {
   pages: Record<PageName, Page>;
   caller: Caller;
   main: HTMLElement;
   dialog: () => Dialog;
-  /** Tells people who cannot see the page what has happened. */
+  /** Announces a change to users who cannot see the page. */
   say: (text: string) => void;
 }
 
 /**
- * Shows the page of the address. One visit at a time: a new one ends the calls of the one before, and what is shown stays
- * until the next page is there.
+ * Shows the page of the address. One visit at a time: a new one ends the calls of the previous one, and its content
+ * stays until the next page is there.
  */
 export class Navigation {
   readonly #parts: NavigationParts;
   #visit = new AbortController();
   #content: PageContent | null = null;
   #error: ApiError | null = null;
-  /** What the last act of this page has failed of, which no load that follows a change takes away. */
+  /** The error of the last action on this page, which later loads do not remove. */
   #failure: ApiError | null = null;
   #isActing = false;
   #loading: Promise<boolean> = Promise.resolve(true);
@@ -70,9 +70,9 @@ export class Navigation {
   }
 
   /**
-   * Loads the page again if changes of these topics concern it; null for any change. It waits for a visit that is loading,
-   * and after each load for a while, so that a busy fleet is not asked for all the time. A page that came meanwhile and
-   * follows nothing, as that of a kit, is left alone.
+   * Loads the page again if changes of these topics concern it; null for any change. It waits for a visit that is
+   * loading, and after each load for a while, so that a busy fleet is not asked for all the time. A page that came
+   * meanwhile and follows nothing, such as the page of a kit, is not changed.
    */
   async follow(topics: readonly string[] | null): Promise<void> {
     if (this.#followsNothing()) return;
@@ -132,7 +132,7 @@ export class Navigation {
     return true;
   }
 
-  /** A load may fail where the stream of changes goes on: browsers give up calls when an interface comes or goes. */
+  /** A load may fail while the stream of changes continues: browsers cancel calls when a network interface changes. */
   #loadLater(signal: AbortSignal): void {
     setTimeout(() => {
       if (!signal.aborted) void this.load();

@@ -87,7 +87,7 @@ let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-authorities-'))));
 afterEach(() => rm(dir, { recursive: true }));
 
-it('reads those of a file', async () => {
+it('reads the authorities of a file', async () => {
   const { pem } = createCa();
   await writeFile(join(dir, 'ca.pem'), `comment\n${pem}`);
   expect(readAuthorities(join(dir, 'ca.pem')).map((each) => each.trim())).toEqual([pem.trim()]);

@@ -62,7 +62,7 @@ export interface RootBundle {
   readonly pem: string;
 }
 
-/** Debian's bundle, then those of the rpm family and of macOS. Node's own search depends on environment variables. */
+/** Debian's bundle, then the bundles of the rpm family and of macOS. Node's own search depends on environment variables. */
 const systemBundlePaths = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -70,8 +70,8 @@ const systemBundlePaths = [
 ];
 
 /**
- * The root certificates that the system trusts (spec §15): the first bundle that exists, or those of the runtime where
- * none does. Throws the error of a bundle that exists but cannot be read, with its `path`.
+ * The root certificates that the system trusts (spec §15): the first bundle that exists, otherwise the bundle of the
+ * runtime. Throws the error of a bundle that exists but cannot be read, with its `path`.
  */
 export function readSystemRoots(paths: readonly string[] = systemBundlePaths): RootBundle {
   for (const path of paths) {

@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 
-/** How a command ends: an error that an operator can cure is told in lines, with an exit code. */
+/** The end of a command: an error that an operator can cure is printed in lines, with an exit code. */
 export interface ToldError {
   lines: readonly string[];
   exit: number;
@@ -37,5 +37,5 @@ export function withConfigOption(command: Command, file: string): Command {
   return command.option('--config <file>', `configuration file (default: ${file})`);
 }
 
-/** The agent's version, also that of its package and of its release tag `v<version>`. */
+/** The version of the agent, its package and its release tag `v<version>`. */
 export const version = manifest.version;

@@ -2,7 +2,7 @@ import { _, Ajv, type Options, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { formats } from './formats.rules.ts';
 
-/** How schemas are compiled: ajv's options, and the types of parts that become functions of their own. */
+/** The compilation of schemas: ajv's options, and the types of parts that become separate functions. */
 interface CompilerOptions extends Options {
   split?: readonly string[];
 }

@@ -45,7 +45,7 @@ export function formatMode(mode: number): string {
   return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
 }
 
-/** Compares the clock of this host with those of services; `skewsS` are the seconds that it is ahead of each. */
+/** Compares the clock of this host with the clocks of services; `skewsS` are the seconds that it is ahead of each. */
 export function checkClock(skewsS: readonly number[]): Check {
   const [worstS] = skewsS.toSorted((a, b) => Math.abs(b) - Math.abs(a));
   if (worstS === undefined) return unknownCheck('clock', 'no service reported its time');

@@ -13,7 +13,7 @@ const oci = (text: string) =>
   daemon(`failed to create shim task: OCI runtime create failed: runc create failed: ${text}`);
 const started = (text: string) => oci(`unable to start container process: ${text}`);
 
-/** What engines and compose have said, in the words of public reports and of our own runs. */
+/** Messages of engines and compose, from public reports and our own runs. */
 const said: [CauseName, string | null, string][] = [
   [
     'port-in-use',
@@ -212,7 +212,7 @@ it.each(said)('%s (%s) is the cause of: %s', (name, what, text) => {
   expect(causeSaid(text)).toEqual({ name, what });
 });
 
-it('the first cause of an output is told, and names of resources are none', () => {
+it('the first cause of an output is reported, and names of resources are not causes', () => {
   const output = [
     daemon('network shop_default is ambiguous (2 matches found on name)'),
     daemon('Bind for 0.0.0.0:80 failed: port is already allocated'),
@@ -232,7 +232,7 @@ it.each([
   expect(causePrinted(text)?.name ?? null).toBe(name);
 });
 
-it('a cause is told with its culprit and cure, without control characters, and found again in the line', () => {
+it('a cause is reported with its culprit and cure, without control characters, and found again in the line', () => {
   const line = `failed: docker compose up failed (rc=1): ${describeCause({ name: 'port-in-use', what: '8\u00070' })}`;
   expect(line).toMatch(/: a port of this host is in use \(8\ufffd0\); find its user with sudo ss -ltnup and stop it/);
   expect(causeTold(line)).toBe('port-in-use');

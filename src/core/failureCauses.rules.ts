@@ -1,16 +1,16 @@
 import { visible } from './text.rules.ts';
 
-/** Why a step failed, in plain words, with what to do about it. */
+/** The cause of a failed step, in plain words, with a cure. */
 interface FailureCause {
   cause: string;
   cure: string;
-  /** What the engine, compose or docker says then; a group `what` is the part that names the culprit. */
+  /** Messages of the engine, compose or docker; a group `what` is the part that names the culprit. */
   said: readonly RegExp[];
-  /** What the log of a container says then. */
+  /** Messages in the log of a container. */
   printed?: readonly RegExp[];
 }
 
-/** What makes a pull fail, or an image that was pulled. */
+/** Causes of failed pulls, and of images that were pulled. */
 const imageCauses = {
   'registry-limit': {
     cause: 'the registry limits how often this host may pull',
@@ -57,8 +57,8 @@ const imageCauses = {
 const seeMessage = 'the message of the engine says why';
 
 /**
- * What makes steps fail, by a name of each, special causes before general ones. Names and texts are the same on every host, so
- * that a message may tell them where it may tell nothing that a host has printed.
+ * Causes of failed steps, by name, special causes before general ones. Names and texts are the same on every host, so
+ * that a message that must not contain output of a host may contain them.
  */
 export const failureCauses = {
   'address-in-use': {
@@ -309,12 +309,12 @@ const progress = /^(?:Container|Network|Volume|Image) \S+ {2}\S/;
 
 const causes = Object.entries(failureCauses) as [CauseName, FailureCause][];
 
-/** The first cause in what an engine, compose or docker said, line by line; null for a text that none explains. */
+/** The first cause in the output of an engine, compose or docker, line by line; null if none matches. */
 export function causeSaid(text: string): FoundCause | null {
   return firstCause(text, ({ said }) => said);
 }
 
-/** The first cause in the log of a container, which may say anything: only what nothing but such a cause prints. */
+/** The first cause in the log of a container, which may contain anything: only messages that nothing else prints count. */
 export function causePrinted(text: string): FoundCause | null {
   return firstCause(text, ({ printed = [] }) => printed);
 }
@@ -341,7 +341,7 @@ export function causeLine(cause: FoundCause | null, services = ''): string {
   return `cause: ${[services, cause === null ? '' : describeCause(cause)].filter((part) => part !== '').join(': ')}`;
 }
 
-/** The cause that a line tells as `describeCause` does; null without one. */
+/** The cause in a line of `describeCause`; null without one. */
 export function causeTold(line: string): CauseName | null {
   return causes.find(([, { cause }]) => line.includes(cause))?.[0] ?? null;
 }

@@ -121,8 +121,9 @@ export function requireDigest(sha: Sha): Sha {
 }
 
 /**
- * The text of a file written by people, truncated to `maxBytes`, without a byte order mark (of `latin1` with it). Null when it is absent, not a regular file (a link
- * included), or the name is impossible. Throws any other error of the disk.
+ * The text of a file written by people, truncated to `maxBytes`, without a byte order mark (of `latin1` with it). Null
+ * when it is absent, not a regular file (a link included), or the name is impossible. Throws any other error of the
+ * disk.
  */
 export async function readCapped(
   path: string,
@@ -131,7 +132,7 @@ export async function readCapped(
 ): Promise<string | null> {
   try {
     await using file = await openRegularFile(path, { follow: false });
-    // one byte more, so that an empty file is read, too, and tells its error
+    // one byte more, so that an empty file is read too, and reports its error
     const length = Math.min((await file.stat()).size + 1, maxBytes);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
     return buffer.toString(encoding, 0, bytesRead).replace(/^\ufeff/, '');

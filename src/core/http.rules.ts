@@ -50,8 +50,8 @@ interface RetryAfterHeaders {
 }
 
 /**
- * True for a status by which a node of Vault does not serve a call that another node, or the same one soon, will serve: its data
- * lags behind (412), or it is a standby of a cluster for disaster recovery (472) or performance (473).
+ * True for a status by which a node of Vault refuses a call that another node, or the same one soon, will answer. Its
+ * data lags behind (412), or it is a standby of a cluster for disaster recovery (472) or performance (473).
  */
 export function isLaggingNode(status: number): boolean {
   return status === 412 || status === 472 || status === 473;

@@ -22,7 +22,10 @@ export interface HttpAnswer {
   body: Buffer;
 }
 
-/** Sends a request once, or once more if a kept connection breaks before the answer; throws got's errors, which hold the request. */
+/**
+ * Sends a request once, or once more if a kept connection breaks before the answer; throws got's errors, which hold the
+ * request.
+ */
 export async function send(request: GotRequest & { resends?: boolean; maxBytes?: number }): Promise<HttpAnswer> {
   const { url, resends, maxBytes = Infinity } = request;
   const limit = new AbortController();
@@ -109,7 +112,7 @@ export interface JsonClient {
 export interface JsonClientOptions {
   /** Without a trailing slash. */
   baseUrl: string;
-  /** Whom to trust for `https:`. */
+  /** Trusted authorities for `https:`. */
   authorities: Authorities;
   /** Milliseconds of a whole call, including the wait for a connection. */
   timeoutMs: number;
@@ -140,7 +143,7 @@ export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClient
   };
 }
 
-/** An error of got holds the request with its headers: nothing but its code is passed on. */
+/** An error of got contains the request with its headers: only its code is passed on. */
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? code : 'UNKNOWN';

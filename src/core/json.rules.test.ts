@@ -1,6 +1,6 @@
 import { duplicateKeys, fieldsOf } from './json.rules.ts';
 
-it('reads an object of any keys as it is, and no list', () => {
+it('reads an object with any keys unchanged, and rejects lists', () => {
   expect(fieldsOf({ data: { any: [1] } }, 'secret').record('data')).toEqual({ any: [1] });
   expect(() =>
     fieldsOf({ data: { inner: [] } }, 'secret')

@@ -17,7 +17,7 @@ it('writes OpenMetrics: a counter is named without its suffix, and the text has 
   );
 });
 
-it('writes the text of Prometheus: every name is that of its samples, and what tells a version is a gauge', () => {
+it('writes the text of Prometheus: every name has its samples, and version information is a gauge', () => {
   expect(formatPrometheusText(families)).toBe(
     [
       ...['# TYPE app_build_info gauge', '# HELP app_build_info Version of the \\"app\\".'],

@@ -14,10 +14,10 @@ export interface MetricFamily {
   samples: Sample[];
 }
 
-/** Media type of what `formatOpenMetrics` returns. */
+/** Media type of the result of `formatOpenMetrics`. */
 export const openMetricsType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
-/** Media type of what `formatPrometheusText` returns. */
+/** Media type of the result of `formatPrometheusText`. */
 export const prometheusTextType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** A family of values that only rise. */
@@ -25,7 +25,7 @@ export function counter(name: string, help: string, samples: Sample[]): MetricFa
   return { name, type: 'counter', help, samples: samples.map((sample) => ({ ...sample, suffix: '_total' })) };
 }
 
-/** A family with one sample, which tells by its labels what something is. */
+/** A family with one sample, whose labels describe something. */
 export function info(name: string, help: string, labels: Record<string, string>): MetricFamily {
   return { name, type: 'info', help, samples: [{ suffix: '_info', labels, value: 1 }] };
 }

@@ -25,7 +25,7 @@ it('passes on a response, and follows no redirect', async () => {
   expect(server.requests).toHaveLength(2);
 });
 
-it('calls nobody by TLS whom it is not told to trust', async () => {
+it('calls only trusted peers by TLS', async () => {
   const plain = createFetch(null, 1000);
   await expect(plain(server.url, {})).rejects.toMatchObject({ name: 'TransportError', code: 'UNTRUSTED' });
   expect(server.connections().came).toBe(0);

@@ -14,7 +14,7 @@ import { type Authorities, createTlsContext } from './certificateAuthorities.ts'
 import { TransportError } from './http.rules.ts';
 import { collectBytes } from './streams.ts';
 
-/** The connections of calls, by scheme; those of TLS know whom to trust. */
+/** The connections of calls, by scheme; TLS connections have their trusted authorities. */
 export interface Agents {
   http: HttpAgent;
   https: HttpsAgent;
@@ -58,9 +58,9 @@ export function closeAgents({ http, https }: Agents): void {
 }
 
 /**
- * Sends a request and reads the head of its answer, for the calls of a tick: it loads no other module (adr/0019). With `resends`
- * it sends again when a kept connection breaks before the answer. No redirects, cookies or decompression. Throws errors of
- * Node, which a caller classifies by their code.
+ * Sends a request and reads the head of its answer, for the calls of a tick: it loads no other module (adr/0019). With
+ * `resends` it sends again when a kept connection breaks before the answer. No redirects, cookies or decompression.
+ * Throws errors of Node, which a caller classifies by their code.
  */
 export async function open({ resends = false, ...request }: HttpRequest & { resends?: boolean }): Promise<OpenAnswer> {
   for (;;) {

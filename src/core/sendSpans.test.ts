@@ -95,7 +95,7 @@ it.each<[string, Answer, string | null]>([
   ['a redirect', { status: 307, headers: { location: '/elsewhere' } }, 'HTTP_307'],
   ['503', { status: 503 }, 'HTTP_503'],
   ['more than is read', { status: 200, body: 'x'.repeat(70_000) }, 'TOO_LARGE'],
-])('of a collector that answers %s it tells a code', async (_what, given, reason) => {
+])('returns a code for a collector that answers %s', async (_what, given, reason) => {
   answer = given;
   expect(await send([span])).toBe(reason);
   expect(sent).toHaveLength(1);

@@ -10,7 +10,7 @@ import { createFetch } from './nodeClient.ts';
 export interface Collector {
   /** URL that takes traces by OTLP/HTTP, `…/v1/traces` as a rule. */
   endpoint: string;
-  /** Reads whom to trust; called for `https:` only. */
+  /** Reads the trusted authorities; called for `https:` only. */
   readAuthorities: () => Authorities;
 }
 
@@ -26,7 +26,7 @@ export const SEND_TIME_MS = 5000;
 /** Largest answer in bytes that is read. */
 const MAX_ANSWER_BYTES = 65_536;
 
-/** What sends the spans of a program. Throws what `readAuthorities` throws. */
+/** The sender of a program's spans. Throws what `readAuthorities` throws. */
 export function createSendSpans({ endpoint, readAuthorities }: Collector, source: SpanSource): SendSpans {
   const authorities = endpoint.startsWith('https:') ? readAuthorities() : null;
   const fetch = createFetch(authorities, MAX_ANSWER_BYTES);

@@ -70,7 +70,7 @@ it('drops and counts what does not fit while the collector is slow', async () =>
   expect([sent, queue.counts]).toEqual([['a', 'b', 'c'], { exported: 3, dropped: 2 }]);
 });
 
-it('counts what is not taken, and tells the reason once, and when spans are taken again', async () => {
+it('counts rejected spans, reports the reason once, and reports when spans are accepted again', async () => {
   const { queue, changes, add, asked, answer } = open({ batch: 1, waitMs: 60_000 });
   for (const reason of ['ECONNREFUSED', 'ECONNREFUSED', null, null]) {
     add('a');

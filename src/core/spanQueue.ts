@@ -14,11 +14,11 @@ export interface QueueBounds {
 const defaultBounds: QueueBounds = { size: 2048, batch: 512, waitMs: 5000 };
 
 /**
- * Sends spans in the background, one batch at a time. What is not taken, and what does not fit while the collector is slow,
- * is dropped and counted.
+ * Sends spans in the background, one batch at a time. Spans that are rejected, or do not fit while the collector is
+ * slow, are dropped and counted.
  */
 export class SpanQueue {
-  /** Spans by what became of them. */
+  /** Spans by result. */
   readonly counts = { exported: 0, dropped: 0 };
   readonly #send: SendSpans;
   readonly #onChange: (reason: string | null) => void;
@@ -29,7 +29,7 @@ export class SpanQueue {
   #reason: string | null = null;
   #isClosed = false;
 
-  /** `onChange` is told why spans are not taken from now on, or null that they are again. */
+  /** `onChange` gets the reason why spans are not accepted from now on, or null when they are accepted again. */
   constructor(send: SendSpans, onChange: (reason: string | null) => void, bounds: Partial<QueueBounds> = {}) {
     this.#send = send;
     this.#onChange = onChange;
@@ -42,7 +42,7 @@ export class SpanQueue {
     this.#schedule();
   }
 
-  /** Sends a last batch of what waits; what is left then, and what is added later, is dropped. */
+  /** Sends a last batch of waiting spans; the rest, and spans that are added later, are dropped. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);

@@ -2,7 +2,7 @@ import { formatTraceparent, parseTraceparent } from './spans.rules.ts';
 
 const [traceId, spanId] = ['6b9f0b5c0000400080000000000000aa', 'b7ad6b7169203331'];
 
-it('is read as it is written', () => {
+it('is read as written', () => {
   expect(parseTraceparent(formatTraceparent({ traceId, spanId }))).toEqual({ traceId, spanId, isSampled: true });
 });
 

@@ -2,7 +2,7 @@
 export type AttributeValue = string | number | boolean | string[];
 export type Attributes = Readonly<Record<string, AttributeValue>>;
 
-/** A stretch of work in a trace, as OpenTelemetry tells it. */
+/** A piece of work in a trace, in the terms of OpenTelemetry. */
 export interface Span {
   /** 32 hexadecimal digits, not all 0. */
   traceId: string;
@@ -30,7 +30,7 @@ export interface SpanEvent {
   attributes: Attributes;
 }
 
-/** The program that spans are of, and the attributes that tell where it runs. */
+/** The program of the spans, and the attributes that describe where it runs. */
 export interface SpanSource {
   program: string;
   version: string;
@@ -52,7 +52,7 @@ export function formatTraceparent({ traceId, spanId }: Pick<TraceContext, 'trace
   return `00-${traceId}-${spanId}-01`;
 }
 
-/** What a header `traceparent` says; null for none, and for one that the standard tells to ignore. */
+/** The content of a header `traceparent`; null without one, and for values that the standard ignores. */
 export function parseTraceparent(header: string | string[] | undefined): TraceContext | null {
   const [, version, traceId = '', spanId = '', flags = '', rest] =
     /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(String(header)) ?? [];

@@ -65,6 +65,6 @@ it.each<[string, Buffer, string | null]>([
   ['UTF-32', utf32('\ufeffa: é'), 'is UTF-32'],
   ['UTF-32 without a byte order mark', utf32('a: é'), 'is UTF-32'],
   ['Latin-1', Buffer.from('a: é', 'latin1'), 'is not UTF-8'],
-])('tells the encoding of %s', (_title, bytes, fault) => {
+])('reports the encoding of %s', (_title, bytes, fault) => {
   expect(encodingFault(bytes.toString('utf8'))).toBe(fault);
 });

@@ -38,7 +38,7 @@ export function formatSize(bytes: number, round: (value: number) => number): str
   return `${(round((bytes / size) * 10) / 10).toFixed(1)} ${unit}`;
 }
 
-/** How a text is meant; `plain` is as it is. */
+/** The format of a text; `plain` is unchanged. */
 export type PaintStyle = 'plain' | 'dim' | 'red' | 'yellow' | 'green';
 
 /** Gives a text the colour of its meaning. */
@@ -76,7 +76,7 @@ export function printable(text: string): string {
   return shown.length > MAX_CHARACTERS ? `${shown.slice(0, MAX_CHARACTERS)}…` : shown;
 }
 
-/** What to do about a text in another encoding. */
+/** The remedy for a text in another encoding. */
 export const saveAsUtf8 = 'save it as UTF-8';
 
 /** In which encoding a text is, which was decoded as UTF-8; null where nothing contradicts UTF-8. */

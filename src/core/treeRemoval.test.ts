@@ -58,7 +58,7 @@ it('removes directories deeper than the longest path, in several calls', async (
   expect(readdirSync(dir)).toEqual([]);
 });
 
-it('returns `stuck` for what it may not remove', async () => {
+it('returns `stuck` if it may not remove something', async () => {
   expect(await removeTree('/proc/self/attr', patient())).toBe('stuck');
   rmSync(tree, { recursive: true });
 });

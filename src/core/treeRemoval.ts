@@ -40,7 +40,7 @@ async function removeDirectory(dir: string, removal: Removal): Promise<RemovalRe
     if (removal.signal.aborted || monotonicMs() > removal.untilMs) return 'unfinished';
     const path = `${dir}/${entry.name}`;
     const result = entry.isDirectory() ? await removeBelow(path, removal) : unlinkEntry(path);
-    // without permission for one entry there is none for the others
+    // without permission for one entry, there is no permission for the others
     if (result === 'stuck' && !entry.isDirectory()) return 'stuck';
     if (result !== 'gone') failures.push(result);
   }

@@ -87,7 +87,7 @@ Examples:
   deployctl rollout start eu-1 3f2a91bc0d14 --wave 1  deploy it to one host first
   deployctl secret set eu-1 db --field password       set a secret from standard input`;
 
-/** Subcommands have settings of their own. */
+/** Subcommands have their own settings. */
 function configureOutput(command: Command, io: Io): void {
   command.configureOutput({
     writeOut: (text) => io.stdout.write(text),

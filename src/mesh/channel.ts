@@ -119,7 +119,7 @@ export class Channel {
 
 const noListener: ChannelListener = { onFrame: () => undefined, onEnd: () => undefined };
 
-/** Options for opening a channel; the token is that of the login. */
+/** Options for opening a channel; the token comes from the login. */
 export interface ChannelOptions {
   identity: Identity;
   token: string;

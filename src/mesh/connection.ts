@@ -12,7 +12,7 @@ const emptyBody = Buffer.alloc(0);
 
 /**
  * A connection to a service inside the mesh, as a byte stream: end-to-end encrypted where the service requires it, with
- * half-close, and with back-pressure both ways. Its errors have a `code` like those of a socket.
+ * half-close, and with back-pressure both ways. Its errors have a `code` like errors of a socket.
  */
 export class MeshConnection extends Duplex {
   readonly #channel: Channel;

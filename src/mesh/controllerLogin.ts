@@ -61,7 +61,7 @@ interface LoginOptions {
   identity: Identity;
   base: URL;
   timeoutMs: number;
-  /** On abort the login is no longer wanted; a token that is being issued is revoked all the same. */
+  /** After an abort the login is not needed any more; a token that is being issued is still revoked. */
   signal: AbortSignal;
   /** Receives work that continues after the login has ended. */
   track: (work: Promise<void>) => void;
@@ -138,7 +138,7 @@ export class Logins {
     return this.#closing.signal;
   }
 
-  /** The current login; starts one when there is none. */
+  /** The current login; starts one if there is none. */
   current(): Promise<Login> {
     if (this.#current !== null) return this.#current;
     const started = this.#logIn();

@@ -8,7 +8,7 @@ import { asRecord, asText, MeshError, type MeshErrorKind, parseJson } from './me
 import { createSecretStream, type SecretStream } from './secretStream.ts';
 import { type Attempt, firstSuccess } from './staggeredRace.ts';
 
-/** Parameters of a dial; the token is that of the dial session. */
+/** Parameters of a dial; the token belongs to the dial session. */
 interface DialRequest {
   target: Target;
   service: string;

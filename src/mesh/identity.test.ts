@@ -49,7 +49,7 @@ describe('an identity', () => {
     expect(certificateOf((await readIdentity(path)).secureContext)).toBe(cert);
   });
 
-  it('lists each controller once, those of a cluster first, with the default path when none is given', async () => {
+  it('lists each controller once, first the controllers of a cluster, with the default path if none is given', async () => {
     await write({ ...good, ztAPIs: ['https://a.example:1280', good.ztAPI, 'http://plain.example', 7] });
     const { controllers } = await readIdentity(path);
     expect(controllers.map(String)).toEqual(['https://a.example:1280/edge/client/v1', good.ztAPI]);

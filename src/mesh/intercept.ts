@@ -16,7 +16,7 @@ export interface Intercept {
 
 /**
  * The service whose intercept matches the target best (host name, then longest suffix or network), else the service
- * with the target's name. Throws a MeshError of kind `notGranted` when there is none.
+ * with the target's name. Throws a MeshError of kind `notGranted` if there is none.
  */
 export function findService<T extends Intercept>(services: T[], target: Target): T {
   const ranked = services

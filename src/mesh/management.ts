@@ -9,7 +9,7 @@ import { asList, asRecord, asText, MeshError } from './meshError.ts';
 
 /** A controller, and how it is called. */
 export interface ManagementOptions extends Administrator {
-  /** Who vouches for the controller's certificate. */
+  /** The authorities that verify the controller's certificate. */
   authorities: Authorities;
   /** Milliseconds of each request. */
   timeoutMs: number;
@@ -128,7 +128,7 @@ interface ManagementSession {
   end: () => Promise<void>;
 }
 
-/** Creates a session, which begins with its first call and is begun anew when the controller has ended it. */
+/** Creates a session, which begins with its first call and begins again when the controller has ended it. */
 function createManagementSession(
   client: ControllerClient,
   { controllerUrl, username, password }: Administrator,

@@ -1,5 +1,5 @@
 /**
- * Kinds of mesh errors, by what to do about them:
+ * Kinds of mesh errors, by their remedy:
  * - `identity`: the identity file cannot be used; the message continues after `identity <path> `
  * - `untrusted`: the certificate of a controller or router is not trusted
  * - `refused`: the controller does not know the identity (any more)

@@ -16,7 +16,7 @@ const manifestTypes = [
 
 type Answer = Partial<Awaited<ReturnType<RegistryAccess['get']>>>;
 
-/** Registries that answer as told, by the URL and the authorization; keeps what was asked. */
+/** Registries that answer as configured, by the URL and the authorization; records the requests. */
 function registries(answers: Record<string, Answer>, logins: Record<string, Login> = {}) {
   const asked: string[] = [];
   const access: RegistryAccess = {
@@ -70,7 +70,7 @@ it('gets a token with the login where there is one, as the registry says', async
   expect(own.asked).toEqual([url, `${token} ${basic}`, `${url} Bearer own`]);
 });
 
-it('sends a login as it is only where the registry asks for that', async () => {
+it('sends a login unchanged, and only if the registry asks for it', async () => {
   const url = 'https://r.example/v2/app/manifests/1';
   const { access, asked } = registries(
     { [url]: wants('Basic realm="r"'), [`${url} ${basic}`]: found },
@@ -95,7 +95,7 @@ it.each<[string, Answer, string]>([
   ],
   ['has no token', wants('Bearer realm="https://auth.example/"'), 'r.example gives no token (404)'],
   ['is another one', { ...found, body: Buffer.from('{}') }, `r.example gives other bytes than it says (${digest})`],
-])('an image that %s is told', async (_what, answer, message) => {
+])('reports an image that %s', async (_what, answer, message) => {
   await expect(imageDigest('r.example/app:1', registries({ [url]: answer }).access)).rejects.toThrow(message);
 });
 
@@ -108,7 +108,7 @@ it.each<[string, Answer]>([
   ['with an error', { status: 500, body: Buffer.from('{"token":"t"}') }],
   ['without a token', { status: 200, body: Buffer.from('{"token":1}') }],
   ['with no JSON', { status: 200, body: Buffer.from('token') }],
-])('a token service that answers %s is told', async (_what, answer) => {
+])('reports a token service that answers %s', async (_what, answer) => {
   const answers = { [url]: wants('Bearer realm="https://auth.example/"'), 'https://auth.example/': answer };
   await expect(imageDigest('r.example/app:1', registries(answers).access)).rejects.toThrow(
     `gives no token (${answer.status})`,

@@ -19,8 +19,8 @@ export function parseImageReference(reference: string): ImageReference {
 }
 
 /**
- * An image reference in its canonical form, as an engine resolves it: with Docker's registry where none is named, with
- * `library/` where no owner is, with the tag `latest` where neither tag nor digest is. A digest replaces the tag.
+ * An image reference in its canonical form, as an engine resolves it: with Docker's registry, `library/` and the tag
+ * `latest` in place of missing parts. A digest replaces the tag.
  */
 export function normalizeImageReference(reference: string): string {
   const { registry, repository, tag, digest } = parseImageReference(reference);
@@ -48,7 +48,7 @@ function splitReference(reference: string): { host: string; path: string } {
   return { host: first === `index.${dockerHub}` ? dockerHub : first, path: reference.slice(slash + 1) };
 }
 
-/** What a login is for: a registry, or the repositories below one of its paths. */
+/** The scope of a login: a registry, or the repositories below one of its paths. */
 export interface LoginScope {
   /** As in image references: `registry.example:5000`, or `registry.example:5000/team`. */
   host: string;

@@ -58,7 +58,7 @@ const payload = contentOf(simpleSigning, { p: 1 });
 const layer = { ...descriptorOf(payload), annotations };
 const [one, two] = [referrer('one'), referrer('two')];
 
-it('finds those under the tag and those of the referrers API, and does not look for the fallback tag then', async () => {
+it('finds signatures under the tag and in the referrers API, and then does not look for the fallback tag', async () => {
   const api = { [`referrers/${digest}`]: index([one.descriptor]) };
   const found = await find({ ...simply([layer], payload), ...api, ...one.answers });
   expect(found.faults).toEqual([]);

@@ -10,9 +10,9 @@ interface FoundSignatures {
 }
 
 /**
- * Finds the signatures of the image with this digest in its repository: those of cosign 2, under a tag of their own, then those of
- * cosign 3, which refer to the image. Of either kind at most 64 are looked at, each of at most 64 KiB. Throws `RegistryError` when
- * the registry cannot be asked.
+ * Finds the signatures of the image with this digest in its repository. First come the signatures of cosign 2, under a
+ * separate tag, then the signatures of cosign 3, which refer to the image. Of either kind at most 64 are looked at,
+ * each of at most 64 KiB. Throws `RegistryError` when the registry cannot be asked.
  */
 export async function findSignatures(repository: Repository, digest: string): Promise<FoundSignatures> {
   const found: FoundSignatures = { signatures: [], faults: [] };
@@ -72,15 +72,15 @@ async function contentOf(path: string, descriptor: Descriptor, repository: Repos
   return body === null ? `${digest} is missing` : (contentFault(descriptor, body) ?? body);
 }
 
-/** What refers to an image, and why that may not be all. */
+/** The manifests that refer to an image, and why the list may be incomplete. */
 interface Referrers {
   manifests: Descriptor[];
   faults: string[];
 }
 
 /**
- * The manifests in a repository that refer to this digest and may hold a Sigstore bundle: as the referrers API tells them or, where
- * a registry has none, as they stand in the index under the fallback tag. Throws `RegistryError`.
+ * The manifests in a repository that refer to this digest and may contain a Sigstore bundle. They come from the
+ * referrers API or, if the registry has none, from the index under the fallback tag. Throws `RegistryError`.
  */
 async function referrersOf(repository: Repository, digest: string): Promise<Referrers> {
   const { manifests, faults } = (await askApi(repository, digest)) ?? (await readFallbackTag(repository, digest));
@@ -133,32 +133,32 @@ function nextPage(link: string | string[] | undefined): string | null {
   return query ?? null;
 }
 
-/** How a manifest names bytes of its repository (an OCI descriptor), as far as it is looked at. */
+/** The description of bytes in a manifest (an OCI descriptor), with the fields that are read. */
 interface Descriptor {
   mediaType: string;
   digest: string;
   /** In bytes. */
   size: number;
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   artifactType: string;
   annotations: Readonly<Record<string, unknown>>;
 }
 
-/** A manifest or an index, as far as it is looked at; a list that it has not is empty. */
+/** A manifest or an index, with the fields that are read; a missing list is empty. */
 interface ManifestContent {
   annotations: Readonly<Record<string, unknown>>;
   layers: Descriptor[];
   manifests: Descriptor[];
 }
 
-/** Parses a manifest or an index; what it names in another way than by a digest is left out. Null when it is none. */
+/** Parses a manifest or an index; what it names in another way than by a digest is left out. Null if it is not one. */
 export function parseManifest(body: Buffer): ManifestContent | null {
   const { schemaVersion, annotations, layers, manifests } = objectOf(parseJson(body));
   if (schemaVersion !== 2) return null;
   return { annotations: objectOf(annotations), layers: descriptorsIn(layers), manifests: descriptorsIn(manifests) };
 }
 
-/** Why bytes are not those of a descriptor; null when they are. */
+/** Why bytes do not match a descriptor; null if they match. */
 export function contentFault({ digest, size }: Descriptor, body: Buffer): string | null {
   if (body.length === size && digestOf(body) === digest) return null;
   return `the registry returns bytes that do not match ${printable(digest)}`;

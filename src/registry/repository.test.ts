@@ -5,7 +5,7 @@ const login: Login = { user: 'ann', password: 'pw' };
 const basic = `Basic ${Buffer.from('ann:pw').toString('base64')}`;
 const url = 'https://r.example/v2/shop/web/blobs/x';
 
-/** Asks a registry for a blob, where each URL, with its authorization, is answered as told; keeps what was asked. */
+/** Asks a registry for a blob; each URL, with its authorization, is answered as configured. Records the requests. */
 async function ask(answers: Record<string, Partial<RegistryAnswer>>, reference = 'r.example/shop/web') {
   const asked: string[] = [];
   const repository = openRepository(parseImageReference(reference), {
@@ -42,7 +42,7 @@ it('answers no challenge of another host', async () => {
   expect(asked).toEqual([url, 'https://storage.example/x']);
 });
 
-it('authorizes anew after a redirect back, or on the same host', async () => {
+it('authorizes again after a redirect back, or on the same host', async () => {
   const other = 'https://r.example/other';
   const { get } = await ask({ [url]: moved(other), [other]: wants, [`${other} ${basic}`]: { status: 200 } });
   expect((await get()).status).toBe(200);

@@ -29,9 +29,9 @@ export interface Repository {
   /** Name of the registry. */
   registry: string;
   /**
-   * GETs a path below the repository (`manifests/1`), authorized as the registry asks for, through at most three redirects. The
-   * login goes to the registry and the token service that it names, the token to the registry alone. Throws `RegistryError`; a
-   * status is not judged.
+   * GETs a path below the repository (`manifests/1`), authorized as the registry asks for, through at most three
+   * redirects. The login goes to the registry and the token service that it names, the token to the registry alone.
+   * Throws `RegistryError`; the caller checks the status.
    */
   get: (path: string, accept: string) => Promise<RegistryAnswer>;
 }
@@ -62,7 +62,10 @@ export function openRepository(image: ImageReference, access: RegistryAccess): R
   };
 }
 
-/** The body of an answer; null for what the repository has not. Throws `RegistryError` for any other status than 200 and 404. */
+/**
+ * The body of an answer; null if the repository does not have it. Throws `RegistryError` for any other status than 200
+ * and 404.
+ */
 export function bodyOf({ status, body }: RegistryAnswer, { registry }: Repository): Buffer | null {
   if (status === 404) return null;
   if (status !== 200) throw new RegistryError(`${registry} answers ${status}`);
@@ -124,7 +127,7 @@ function parseToken(body: Buffer): { token?: unknown; access_token?: unknown } {
   }
 }
 
-/** How a registry wants a request to be authorized (its `WWW-Authenticate`). */
+/** The authorization that a registry requires for a request (its `WWW-Authenticate`). */
 type Challenge = { scheme: 'basic' } | { scheme: 'bearer'; tokenUrl: URL };
 
 /** Parses the challenge of a 401; null for one of another kind, or whose tokens would be asked for without encryption. */
@@ -144,14 +147,15 @@ export function parseChallenge(header: string | undefined): Challenge | null {
   return { scheme: 'bearer', tokenUrl };
 }
 
-/** Why a registry did not tell the digest of an image; the message is printable and holds no login. */
+/** Why a registry did not return the digest of an image; the message is printable and contains no login. */
 export class RegistryError extends Error {
   override readonly name = 'RegistryError';
 }
 
 /**
- * The digest (`sha256:…`) that an image reference has in its registry now, computed of the manifest that the registry gives; one
- * that names a digest has that. An image for several architectures has the digest of their index. Throws `RegistryError`.
+ * The digest (`sha256:…`) that an image reference has in its registry now, computed of the manifest that the registry
+ * gives; one that names a digest has that. An image for several architectures has the digest of their index. Throws
+ * `RegistryError`.
  */
 export async function imageDigest(reference: string, access: RegistryAccess): Promise<string> {
   const image = parseImageReference(reference);

@@ -7,10 +7,10 @@ export const olderBundleMediaType = 'application/vnd.dev.sigstore.bundle+json;ve
 /** Payload type of the envelope of an in-toto statement. */
 export const statementType = 'application/vnd.in-toto+json';
 
-/** What the predicate of a statement about a bundle is called. */
+/** The predicate type of a statement about a bundle. */
 export const predicateType = 'urn:deployd:bundle:v1';
 
-/** What the predicate of cosign's statement about an image is called. */
+/** The predicate type of cosign's statement about an image. */
 export const imagePredicateType = 'https://sigstore.dev/cosign/sign/v1';
 
 /** A signature of an image as its registry keeps it; nothing of it is verified. */

@@ -123,7 +123,7 @@ it.each<[string, KeylessOptions, RegExp]>([
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim), options), byIdentity)).toMatch(fault);
 });
 
-it('a URI is believed as subject only as it is written', () => {
+it('accepts a URI as subject only in its exact form', () => {
   const uri = 'https://forge.example/shop/.workflow@refs/heads/main';
   const trust = { ...byIdentity, identities: [{ ...release, subject: uri }] };
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim), { subject: uri }), trust)).toBeNull();
@@ -151,13 +151,13 @@ it('the authority, the log and the promises of another instance are refused', ()
   expect(faultOf(exchanged, byIdentity)).toMatch(/TLOG_BODY_ERROR/);
 });
 
-it('a root that has ended is not believed for what was logged after it', () => {
+it('does not accept log entries after the end of a root', () => {
   const ended = { ...byIdentity, root: sigstore.trustRoot({ end: ago(hour).toISOString() }) };
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), ended)).toMatch(/_ERROR/);
 });
 
 it.each(['{', '{"tlogs":[{"publicKey":{"keyDetails":"none"}}]}'])(
-  'a root that cannot be read is believed for nothing: %s',
+  'accepts nothing from a root that cannot be read: %s',
   (root) => {
     const damaged = { ...byIdentity, keys: [key.publicPem], root };
     expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), damaged)).toBe('the trust root is damaged');
@@ -165,7 +165,7 @@ it.each(['{', '{"tlogs":[{"publicKey":{"keyDetails":"none"}}]}'])(
   },
 );
 
-it('what a log says of the signature of a key counts where a root tells which logs to believe, and only there', () => {
+it('a log entry for the signature of a key counts only if a root lists the trusted logs', () => {
   const signature = signBundle(sha256, claim, key);
   expect(faultOf(sigstore.log(signature), { ...byIdentity, keys: [key.publicPem] })).toBeNull();
   expect(faultOf(newSigstore().log(signature), { ...byIdentity, keys: [key.publicPem] })).toMatch(/TLOG_/);
@@ -197,7 +197,7 @@ describe('the checkpoint of a proof', () => {
   });
 });
 
-it('any one of several identities is believed', () => {
+it('accepts any one of several identities', () => {
   const identities = [{ ...release, subject: 'other@example.com' }, release];
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), { ...byIdentity, identities })).toBeNull();
 });

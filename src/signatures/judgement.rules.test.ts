@@ -13,7 +13,7 @@ it('counts a signer once, however often he signed', () => {
   expect(signersOf([by('b'), by('a'), by('b')], claim)).toEqual(['a', 'b']);
 });
 
-it('of several signatures only the claims that are false are told', () => {
+it('reports only the false claims of several signatures', () => {
   const verified = [
     { signer: 'a', claim },
     { signer: 'b', claim: { ...claim, env: 'eu-2' } },
@@ -48,7 +48,7 @@ it('accepts as many signers as are demanded, whatever else there is', () => {
   expect(signatureRefusal({ threshold: 2, signers: ['a', 'b'], count: 3, faults: ['signature 3: x'] })).toBeNull();
 });
 
-it('tells ten faults, and how many more there are', () => {
+it('reports ten faults, and the number of further ones', () => {
   const faults = Array.from({ length: 12 }, (_, at) => `signature ${at + 1}: x`);
   const detailOf = (count: number) => signatureRefusal({ ...verdict, count, faults: faults.slice(0, count) })?.detail;
   expect(detailOf(12)).toMatch(/; signature 10: x; and 2 more$/);

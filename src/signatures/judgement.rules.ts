@@ -14,13 +14,16 @@ export interface Verification {
   faults: string[];
 }
 
-/** Who signed a bundle, and the refusal where those are too few. */
+/** The signers of a bundle, and the refusal if they are too few. */
 export interface SignatureJudgement {
   signers: string[];
   refusal: Refusal | null;
 }
 
-/** Judges what genuine signatures claim by the manifest: a signature of another env, version or sequence counts for nothing (spec §18). */
+/**
+ * Compares the claims of genuine signatures with the manifest: a signature of another environment, version or sequence
+ * does not count (spec §18).
+ */
 export function judgeClaims(
   { verified, faults }: Verification,
   manifest: BundleClaim,
@@ -46,11 +49,11 @@ export function falseFieldOf(claim: BundleClaim, manifest: BundleClaim): keyof B
   return (['name', 'env', 'version', 'sequence'] as const).find((field) => claim[field] !== manifest[field]) ?? null;
 }
 
-/** What came out of the verification of the signatures of a bundle or an image. */
+/** The result of verifying the signatures of a bundle or an image. */
 interface SignatureVerdict {
   /** How many different signers are demanded. */
   threshold: number;
-  /** Who signed, each once. */
+  /** The signers, each once. */
   signers: readonly string[];
   /** How many signatures there are. */
   count: number;
@@ -66,7 +69,7 @@ export function signatureRefusal(verdict: SignatureVerdict): Refusal | null {
   return detail === null ? null : { code: 'SIGNATURE_REFUSED', detail };
 }
 
-/** What is missing of the signatures that a trust demands, with every fault, up to ten; null when enough signers signed. */
+/** The missing part of the signatures that a trust requires, with up to ten faults; null if enough signers signed. */
 export function missingSignatures(
   { threshold, signers, count, faults }: SignatureVerdict,
   trust: 'trust.bundles' | 'trust.images',

@@ -33,7 +33,10 @@ function parseBundle(json: unknown): Bundle {
   }
 }
 
-/** Path of the first difference, null without one; what protobuf leaves out when it has its default may stand in `given`. */
+/**
+ * Path of the first difference, null without one; `given` may contain fields that protobuf leaves out because they have
+ * their default.
+ */
 function differingPath(given: unknown, written: unknown, path: string): string | null {
   if (written === undefined && isDefault(given)) return null;
   if (!isObject(given) || !isObject(written) || Array.isArray(given) !== Array.isArray(written))
@@ -79,8 +82,8 @@ export interface Statement {
 }
 
 /**
- * What a signature says; the signature itself is not verified. Throws `SignatureFault` for what is not a Sigstore bundle with an
- * in-toto statement about a bundle (spec §18).
+ * The content of a signature; the signature itself is not verified. Throws `SignatureFault` unless it is a Sigstore
+ * bundle with an in-toto statement about a bundle (spec §18).
  */
 export function statementOf(signature: unknown): Statement {
   return statementIn(readSignature(signature));
@@ -112,7 +115,7 @@ export function parseStrictly(text: string, what: string): unknown {
   return json;
 }
 
-/** What a validator found last, in one line. */
+/** The last fault of a validator, in one line. */
 export function formatSchemaErrors({ errors }: { errors?: ErrorObject[] | null }): string {
   return (errors ?? []).map(formatSchemaError).join('; ');
 }

@@ -54,7 +54,7 @@ it.each([
   expect(readTrust({ root: path })).toMatchObject({ trust: { root: null }, problems: [`${path} ${problem}`] });
 });
 
-it('never waits for what is not a regular file', () => {
+it('never waits for anything but a regular file', () => {
   const pipe = join(dir, 'pipe');
   execFileSync('mkfifo', [pipe]);
   const { problems } = readTrust({ keys: [pipe, join(dir, 'none'), dir] });

@@ -11,7 +11,10 @@ export interface ReadTrust {
 const maxKeyBytes = 65_536;
 const maxRootBytes = 4 * 2 ** 20;
 
-/** Reads the files of `trust.bundles` or `trust.images` (spec §18). A file that cannot be used is left out: nobody is believed by it. */
+/**
+ * Reads the files of `trust.bundles` or `trust.images` (spec §18). A file that cannot be used is left out: it adds no
+ * trusted signer.
+ */
 export function readTrust({ threshold = 1, keys = [], identities = [], root }: TrustSettings): ReadTrust {
   const read = keys.map((path) => readTrusted(path, maxKeyBytes, keyProblem));
   const readRoot = root === undefined ? { text: null, problem: null } : readTrusted(root, maxRootBytes, rootProblem);

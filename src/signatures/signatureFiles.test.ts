@@ -34,7 +34,7 @@ it.each<[string, unknown, string]>([
   ['no JSON', '{', 'is not JSON'],
   ['JSON with a key twice', '{"a":{"b":1,"b":2}}', ': a.b stands twice'],
   ['larger than a signature may be', `"${'x'.repeat(4 * 65_536)}"`, 'cannot be read (EFBIG)'],
-])('tells a file that is %s', async (_what, text, problem) => {
+])('reports a file that is %s', async (_what, text, problem) => {
   const path = write('a', text);
   const told = problem.startsWith(':') ? `${path}${problem}` : `${path} ${problem}`;
   expect(await detailOf([path])).toBe(
@@ -47,7 +47,7 @@ it('reads a file of as many bytes as there may be', async () => {
   expect(await detailOf([path])).toContain('signature 1: it is not a Sigstore bundle');
 });
 
-it('tells a file that is missing, and claims that are not those of the manifest', async () => {
+it('reports a missing file, and claims that differ from the manifest', async () => {
   const lie = write('a', signBundle(sha256, { ...claim, env: 'eu-2' }, key));
   expect(await detailOf([lie, join(dir, 'none')], [])).toBe(
     `nobody who is trusted has signed, and a signature by one of trust.bundles must be; ${keyName(key.hint)} signed another env than the manifest's; ${join(dir, 'none')} is missing`,

@@ -6,10 +6,10 @@ import { judgeClaims, SignatureFault, type SignatureJudgement } from './judgemen
 import type { ReadTrust } from './readTrust.ts';
 import type { BundleClaim } from './trust.ts';
 
-/** What the manifest of an archive says, and the sha256 of the archive in hex. */
+/** The content of an archive's manifest, and the sha256 of the archive in hex. */
 type SignedArchive = BundleClaim & { sha256: string };
 
-/** Judges the signatures in files as a host with this trust does (spec §18); a file that cannot be read is a fault. */
+/** Verifies the signatures in files as a host with this trust does (spec §18); a file that cannot be read is a fault. */
 export async function judgeFiles(
   { trust, problems }: ReadTrust,
   archive: SignedArchive,

@@ -8,7 +8,7 @@ it('reads a key, whatever text stands around it', () => {
   expect((readPublicKey(`# of the release team\n${publicPem}\n`) as PublicKey).hint).toBe(hint);
 });
 
-it('writes a key alone, without a private key that stands beside it', () => {
+it('writes only a key, without a private key beside it', () => {
   expect(plainPem(`${publicPem}${privateKey.export({ type: 'pkcs8', format: 'pem' })}`)).toBe(publicPem);
   expect(plainPem(publicPem.trim())).toBe(publicPem);
 });
@@ -37,7 +37,7 @@ it('takes the end that is stated where that is earlier', () => {
   expect(rootEnds(newSigstore(now).trustRoot({ end })).map((each) => each.end)).toEqual(Array(3).fill(new Date(end)));
 });
 
-it('takes the last of several, and 1970 where there is none', () => {
+it('takes the last of several, and 1970 without one', () => {
   const log = (end?: string) => ({ publicKey: { validFor: { end } } });
   const root = { tlogs: [log('2026-01-01T00:00:00Z'), log('2026-03-01T00:00:00Z'), log('2026-02-01T00:00:00Z')] };
   expect(rootEnds(JSON.stringify(root)).map(({ end }) => end?.toISOString())).toEqual([

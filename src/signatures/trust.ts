@@ -1,17 +1,23 @@
 import { createHash, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { TrustedIdentity } from '../api/trust.rules.ts';
 
-/** Whom a host believes about bundles or about images (spec §18): public keys and keyless identities, of which `threshold` must have signed. */
+/**
+ * The trusted signers of a host for bundles or images (spec §18): public keys and keyless identities, of which
+ * `threshold` must have signed.
+ */
 export interface BundleTrust {
   threshold: number;
   /** Public keys as PEM text: ECDSA, Ed25519 or RSA. */
   keys: readonly string[];
   identities: readonly TrustedIdentity[];
-  /** JSON text of a Sigstore trust root, by which certificates, log entries and timestamps are verified; needed for identities. */
+  /**
+   * JSON text of a Sigstore trust root, by which certificates, log entries and timestamps are verified; needed for
+   * identities.
+   */
   root: string | null;
 }
 
-/** What a signature says of a bundle; all of it must be true of the manifest. */
+/** The claims of a signature about a bundle; all must match the manifest. */
 export interface BundleClaim {
   name: string;
   env: string;
@@ -28,7 +34,7 @@ export interface PublicKey {
 
 const minRsaBits = 2048;
 
-/** Reads a public key in PEM: ECDSA, Ed25519, or RSA from 2048 bits. Returns the reason as text when it is none. */
+/** Reads a public key in PEM: ECDSA, Ed25519, or RSA from 2048 bits. Returns the reason as text if it is not one. */
 export function readPublicKey(pem: string): PublicKey | string {
   const found = pem.split('-----BEGIN PUBLIC KEY-----').length - 1;
   if (found === 0) return 'is not a public key in PEM (BEGIN PUBLIC KEY)';
@@ -63,7 +69,7 @@ function unusableReason({ asymmetricKeyType: type, asymmetricKeyDetails: details
   return (details?.modulusLength ?? 0) < minRsaBits ? `is an RSA key of less than ${minRsaBits} bits` : null;
 }
 
-/** When the last of a kind of authority of a trust root ends; null when one of them has no end, 1970 when there is none. */
+/** The end of the last authority of a kind in a trust root; null if one of them has no end, 1970 if there is none. */
 interface RootEnd {
   what: 'certificate authority' | 'transparency log' | 'certificate log';
   end: Date | null;
@@ -79,7 +85,7 @@ interface RootJson {
   ctlogs?: { publicKey?: Validity }[];
 }
 
-/** The ends of a Sigstore trust root, by its JSON text. Throws an error when the text is none. */
+/** The ends of a Sigstore trust root, by its JSON text. Throws an error if the text is not one. */
 export function rootEnds(text: string): RootEnd[] {
   const { certificateAuthorities = [], tlogs = [], ctlogs = [] } = JSON.parse(text) as RootJson;
   const authorities = certificateAuthorities.map(({ validFor, certChain }) =>

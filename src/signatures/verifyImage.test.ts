@@ -34,7 +34,7 @@ describe.each([
   it.each([
     ['cosign 2', signSimply(simplePayload(digest), signing)],
     ['cosign 3', bundled(signImage(digest, signing))],
-  ])('is believed in the form of %s', (_form, signature) => {
+  ])('is accepted in the form of %s', (_form, signature) => {
     const trust = { ...byKey, keys: [key.publicPem, signing.publicPem] };
     expect(verifyImage(trust, digest, [signature])).toEqual({ signers: [signerOf(signing)], faults: [] });
   });
@@ -43,12 +43,12 @@ describe.each([
 it.each([
   ['cosign 2', sigstore.signSimply(simplePayload(digest))],
   ['cosign 3', bundled(sigstore.sign(statementAboutImage(digest)))],
-])('the holder of a certificate is believed in the form of %s', (_form, signature) => {
+])('accepts the holder of a certificate in the form of %s', (_form, signature) => {
   expect(verifyImage(byIdentity, digest, [signature])).toEqual({ signers: [holder], faults: [] });
   expect(faultOf(signature, byKey)).toMatch(/no identity is trusted/);
 });
 
-it('counts a signer once, in whatever forms, and tells the place of each signature that is not believed', () => {
+it('counts a signer once, in whatever forms, and reports the place of each rejected signature', () => {
   const signatures = [signSimply(simplePayload(digest), key), bundled({}), bundled(signImage(digest, key))];
   expect(verifyImage(byKey, digest, signatures)).toEqual({
     signers: [signerOf(key)],
@@ -60,7 +60,7 @@ it('counts a signer once, in whatever forms, and tells the place of each signatu
   });
 });
 
-it('tells several signers in order, and a bundle that is not JSON', () => {
+it('reports several signers in order, and a bundle that is not JSON', () => {
   const others = [newSigningKey(), newSigningKey(), newSigningKey()];
   const trust = { ...byKey, keys: others.map(({ publicPem }) => publicPem) };
   const expected = others.map(signerOf).sort();
@@ -71,7 +71,7 @@ it('tells several signers in order, and a bundle that is not JSON', () => {
   expect(faultOf({ bundle: Buffer.from('{') }, byKey)).toBe('signature 1: its Sigstore bundle is not JSON');
 });
 
-it('believes a digest under any name: the image may be copied to another registry', () => {
+it('accepts a digest under any name: the image may be copied to another registry', () => {
   expect(faultOf(signSimply(simplePayload(digest, 'elsewhere.example/x'), key), byKey)).toBeNull();
 });
 
@@ -97,7 +97,7 @@ it.each<[string, object | string]>([
 });
 
 it.each([{ digest: 'latest' }, { digest: `${digest}a` }, { digest: `${digest}\n` }, { digest: digest.toUpperCase() }])(
-  'a payload about $digest is none about an image',
+  'rejects a payload about $digest',
   ({ digest: wrong }) => {
     const fault = 'signature 1: its payload is not one about an image: ';
     expect(faultOf(signSimply(simplePayload(wrong), key), byKey)).toContain(fault);
@@ -132,7 +132,7 @@ it.each([
   expect(faultOf(bundled(signStatement({ ...statement, ...more }, key)), byKey)).toBeNull();
 });
 
-describe('what stands beside the payload', () => {
+describe('the data beside the payload', () => {
   const byHolder = sigstore.signSimply(payload);
   const ofKey = signSimply(payload, key);
   const entry = byHolder.annotations['dev.sigstore.cosign/bundle'];

@@ -7,7 +7,7 @@ import { validateImageStatement, validateLogEntry, validatePayload } from './sig
 import type { BundleTrust } from './trust.ts';
 import { openVerifier, reasonOf, type SignatureVerifier } from './verifySignatures.ts';
 
-/** Who signed an image, each once and sorted, and why each of the other signatures is not accepted. */
+/** The signers of an image, each once and sorted, and why each of the other signatures is not accepted. */
 export interface ImageVerification {
   signers: string[];
   faults: string[];
@@ -71,8 +71,8 @@ function signerOrNull(verify: () => string): string | null {
 }
 
 /**
- * The digest (`sha256:…`) of the image that a payload is about. The name in it (`docker-reference`) counts for nothing: the digest
- * says what the image is, under whatever name it was copied to another registry. Throws `SignatureFault`.
+ * The digest (`sha256:…`) of the image that a payload is about. The name in it (`docker-reference`) counts for nothing:
+ * the digest says what the image is, under whatever name it was copied to another registry. Throws `SignatureFault`.
  */
 export function digestSigned(payload: Buffer): string {
   const json = parseStrictly(payload.toString('utf8'), 'its payload');
@@ -93,8 +93,8 @@ export function readAnnotations({ annotations }: SimpleSignature): { signature: 
 }
 
 /**
- * The same as a Sigstore bundle, which the library verifies: `hint` names the key of a signature without a certificate. The chain
- * beside a certificate is not looked at: the trust root has the authorities. Throws `SignatureFault`.
+ * The same as a Sigstore bundle, which the library verifies: `hint` names the key of a signature without a certificate.
+ * The chain beside a certificate is not looked at: the trust root has the authorities. Throws `SignatureFault`.
  */
 export function bundleOf(signed: SimpleSignature, hint: string): Bundle {
   const { payload, annotations } = signed;

@@ -20,7 +20,7 @@ it.each([
   ['ECDSA on P-521', signingKeyOf(generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey)],
   ['Ed25519', signingKeyOf(generateKeyPairSync('ed25519').privateKey)],
   ['RSA', signingKeyOf(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey)],
-])('believes a key of %s', (_kind, other) => {
+])('accepts a key of %s', (_kind, other) => {
   const trust = { ...byKey, keys: [key.publicPem, other.publicPem] };
   const { verified, faults } = verify(signBundle(sha256, claim, other), trust);
   expect(faults).toEqual([]);
@@ -30,7 +30,7 @@ it.each([
 it.each([
   ['P-384', 'sha384'],
   ['P-521', 'sha512'],
-])('believes a key on %s that signs with %s, as cosign 3 does', async (namedCurve, digest) => {
+])('accepts a key on %s that signs with %s, as cosign 3 does', async (namedCurve, digest) => {
   const { privateKey, publicPem } = signingKeyOf(generateKeyPairSync('ec', { namedCurve }).privateKey);
   const signer = { publicKey: publicPem, sign: (bytes: Buffer) => Promise.resolve(sign(digest, bytes, privateKey)) };
   const signed = await createSignature({ sha256, claim }, signer);
@@ -39,13 +39,13 @@ it.each([
   await expect(createSignature({ sha256, claim }, wrong)).rejects.toThrow('it is not a signature by the public key');
 });
 
-it('believes the holder of a certificate', () => {
+it('accepts the holder of a certificate', () => {
   const { verified, faults } = verify(sigstore.sign(statementAbout(sha256, claim)), byIdentity);
   expect(faults).toEqual([]);
   expect(verified).toEqual([{ signer: 'release@example.com (https://id.example)', claim }]);
 });
 
-it('tells each signature that is not believed, by its place', () => {
+it('reports each rejected signature, by its place', () => {
   const other = newSigningKey();
   const { verified, faults } = verifySignatures(byKey, sha256, [
     signBundle(sha256, claim, other),
@@ -90,7 +90,7 @@ it.each<[string, unknown]>([
   expect(verify(signature)).toEqual({ verified: [{ signer, claim }], faults: [] });
 });
 
-it('tells a fault in at most 300 characters, and a field by its path', () => {
+it('reports a fault in at most 300 characters, and a field by its path', () => {
   const [long = ''] = verify({ ...others, dsseEnvelope, ['x'.repeat(900)]: 1 }).faults;
   expect(long.length).toBeLessThan(320);
   const material = { ...others.verificationMaterial, publicKey: { hint: key.hint, more: 1 } };
@@ -99,6 +99,6 @@ it('tells a fault in at most 300 characters, and a field by its path', () => {
   ]);
 });
 
-it('leaves out a key that cannot be used, and believes the others', () => {
+it('leaves out a key that cannot be used, and accepts the others', () => {
   expect(verify(signBundle(sha256, claim, key), { ...byKey, keys: ['no key', key.publicPem] }).faults).toEqual([]);
 });

@@ -35,9 +35,9 @@ export interface SignatureVerifier {
   /** The usable keys, by the hint with which a signature names them. */
   keys: ReadonlyMap<string, PublicKey>;
   /**
-   * Who made a signature: `key SHA256:…`, or subject and issuer of an identity. Keys need no log entry. Identities need one, a
-   * certificate that its authority logged (SCT), and a verified time. `payload` is what a signature without an envelope is of.
-   * Throws `SignatureFault`, or an error of the library.
+   * The author of a signature: `key SHA256:…`, or subject and issuer of an identity. Keys need no log entry. Identities
+   * need one, a certificate that its authority logged (SCT), and a verified time. `payload` is what a signature without
+   * an envelope is of. Throws `SignatureFault`, or an error of the library.
    */
   signerOf: (signature: Bundle, payload?: Buffer) => string;
 }
@@ -59,7 +59,7 @@ export function openVerifier(trust: BundleTrust): SignatureVerifier | null {
   };
 }
 
-/** What the library throws has a code; anything else it could throw is a fault of the signature, too: it is never accepted. */
+/** Errors of the library have a code; any other error is also a fault of the signature: it is never accepted. */
 export function reasonOf(error: unknown): string {
   if (error instanceof SignatureFault) return error.message;
   const { code, message } = error as { code?: string; message: string };
@@ -94,7 +94,7 @@ function rootOf({ root }: BundleTrust): TrustedRoot | 'damaged' | null {
   }
 }
 
-/** What a log says of a key's signature counts only where a root tells which logs to believe. */
+/** A log entry for a key's signature counts only if a root lists the trusted logs. */
 function verifyByKey(entity: SignedEntity, hint: string, { keys, root }: Context): string {
   const trusted = keys.get(hint);
   if (trusted === undefined) throw new SignatureFault(`it is by ${printable(keyName(hint))}, which is not trusted`);
@@ -124,8 +124,8 @@ function materialOf(root: TrustedRoot | null, findKey?: TrustMaterial['publicKey
 const curveDigests: Record<string, string> = { secp384r1: 'sha384', secp521r1: 'sha512' };
 
 /**
- * What the library verifies of a Sigstore bundle; its signature may be made with the digest that fits the curve of the key, or
- * without one by Ed25519. `payload` is what a signature without an envelope is of.
+ * The library's verification of a Sigstore bundle; its signature may use the digest that fits the curve of the key, or
+ * none with Ed25519. `payload` is what a signature without an envelope is of.
  */
 export function signedEntityOf(bundle: Bundle, payload: Buffer = Buffer.alloc(0)): SignedEntity {
   const entity = toSignedEntity(bundle, payload);

@@ -75,7 +75,7 @@ it('tells how the desired bundle differs from the applied one', async () => {
   });
 });
 
-it('tells that nothing differs', async () => {
+it('reports that nothing differs', async () => {
   const sha = await onHost(web('app:1'));
   await withState(sha, sha);
   expect(await run()).toBe(0);

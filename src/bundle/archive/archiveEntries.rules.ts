@@ -50,7 +50,7 @@ function isDirectory({ type, name, size }: TarHeader): boolean {
   return type === '5' || (type === '0' && size === 0 && name.endsWith('/'));
 }
 
-/** What is wrong with an entry, and what to do about it. */
+/** The fault of an entry, and its cure. */
 type EntryFault = [what: string, cure: string];
 
 function faultOf(name: string, [what, cure]: EntryFault): RefusedFault {
@@ -295,19 +295,19 @@ export function directoriesOf(paths: Iterable<string>): Set<string> {
   return directories;
 }
 
-/** What a refusal tells when a bundle exceeds a limit of the configuration. */
+/** The text of a refusal for a bundle that exceeds a limit of the configuration. */
 export const limitDetails = {
   bundle_bytes: (limit: number, sizeBytes: number) => `${sizeBytes} bytes, limits.bundle_bytes allows ${limit}`,
   unpacked_bytes: (limit: number) => `more than ${limit} bytes unpacked (limits.unpacked_bytes)`,
   bundle_entries: (limit: number) => `more than ${limit} files and directories (limits.bundle_entries)`,
 } as const;
 
-/** What helps when a bundle exceeds a limit. */
+/** The cure for a bundle that exceeds a limit. */
 export function limitCure(name: keyof typeof limitDetails): string {
   return `leave out what no service uses, or raise limits.${name} of the host`;
 }
 
-/** Limits of a bundle: bytes of its archive, and those of its content. */
+/** Limits of a bundle: bytes of its archive, and of its content. */
 export interface BundleLimits extends ArchiveLimits {
   readonly bundle_bytes: number;
 }

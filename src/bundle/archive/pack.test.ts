@@ -136,7 +136,7 @@ it.each([
   expect(readdirSync(dirname(file))).toEqual([]);
 });
 
-it('tells what cannot be read or written, and replaces no file', async () => {
+it('reports a file that cannot be read or written, and replaces no file', async () => {
   const [dir, file] = [directoryOf(['bin/run']), archiveName()];
   const contents = await readBundleDirectory(dir, limits, signal);
   const gone = { ...contents, files: [...contents.files, { path: 'gone', size: 1, sha256: '', executable: false }] };
@@ -149,7 +149,7 @@ it('tells what cannot be read or written, and replaces no file', async () => {
   expect(await faultOf(pack(dir, join(file, 'below')))).toBe(`failed: cannot write ${join(file, 'below')}: ENOTDIR`);
 });
 
-it('stops when it is told, and leaves nothing', async () => {
+it('stops on request, and leaves nothing', async () => {
   const [dir, file] = [directoryOf(['bin/run', 'large']), archiveName()];
   const contents = await readBundleDirectory(dir, limits, signal);
   const aborted = AbortSignal.abort();

@@ -45,8 +45,8 @@ export interface PackedBundle {
 
 /**
  * Packs everything below a directory, so that the same files always give the same archive, whatever their owners, times
- * and order. Throws `BUNDLE_UNSAFE` for what no bundle may hold, Faults of the disk, and `stopped` on abort; then there is
- * no archive.
+ * and order. Throws `BUNDLE_UNSAFE` for content that no bundle may have, Faults of the disk, and `stopped` on abort;
+ * then there is no archive.
  */
 export async function packDirectory(request: PackRequest, limits: BundleLimits): Promise<PackedBundle> {
   return packContents(request, await readBundleDirectory(request.dir, limits, request.signal));
@@ -209,8 +209,8 @@ interface TarMember {
 }
 
 /**
- * What precedes the content of a member. It says nothing of where and when the archive was made: owner, group and time
- * are 0, the mode is 0755 or 0644. Names that a plain header cannot hold stand in a pax header of their own.
+ * The bytes before the content of a member. It says nothing of where and when the archive was made: owner, group and time
+ * are 0, the mode is 0755 or 0644. Names that do not fit a plain header are in a separate pax header.
  */
 function encodeMember({ path, kind, executable, size }: TarMember): Buffer {
   const mode = kind === 'directory' || executable ? 0o755 : 0o644;
@@ -222,12 +222,12 @@ function encodeMember({ path, kind, executable, size }: TarMember): Buffer {
   return Buffer.concat([pax, body, padding(body.length), encodeHeader({ ...own, path: 'PaxName' })]);
 }
 
-/** What follows the content of a member. */
+/** The bytes after the content of a member. */
 function padding(size: number): Buffer {
   return Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
 }
 
-/** What follows the last member. */
+/** The bytes after the last member. */
 const endOfArchive: Readonly<Buffer> = Buffer.alloc(2 * blockBytes);
 
 function encodeHeader(fields: HeaderData): Buffer {

@@ -17,7 +17,7 @@ describe('parsing a compose file', () => {
   it.each([
     ['a: !x 1', 'write it in plain YAML that every parser reads alike'],
     [`a: ${'b'.repeat(600_000)}`, 'make it smaller, or divide the bundle'],
-  ])('tells how a fault is cured (%#)', (text, cure) => {
+  ])('gives the cure of a fault (%#)', (text, cure) => {
     expect(parseComposeFile('compose.yaml', text)).toMatchObject({ problems: [{ cure }] });
   });
 

@@ -57,7 +57,7 @@ interface ParseState {
   lines: LineCounter;
   /** Null while the anchored value itself is being parsed. */
   anchors: Map<string, ComposeNode | null>;
-  /** Values and characters so far; those of aliases, merges and bases are counted at each use. */
+  /** Values and characters so far; values of aliases, merges and bases are counted at each use. */
   nodes: number;
   characters: number;
   problems: RefusedFault[];

@@ -24,7 +24,7 @@ describe('a text with variables of the manifest', () => {
   };
 
   it.each(['privileged: ${FALSE}', 'depends_on: ["${OTHER}"]', 'volumes: ["${DIR}:/x:ro"]', 'env_file: ${ENV}.env'])(
-    'is judged by their values: %s is allowed',
+    'is checked by their values: %s is allowed',
     async (line) => {
       expect(await codesOf(line)).toEqual([]);
     },
@@ -35,7 +35,7 @@ describe('a text with variables of the manifest', () => {
     'privileged: ${UNSET:-false}',
     'privileged: ${SECRET}',
     'volumes: ["${DIR}${SECRET}:/x"]',
-  ])('is judged by them alone: %s is refused', async (line) => {
+  ])('is checked only by them: %s is refused', async (line) => {
     expect(await codesOf(line)).toEqual(['PRIVILEGED_REFUSED']);
   });
 });

@@ -42,9 +42,9 @@ export interface ComposeProject extends MergedFiles<ComposeFile> {
   readonly profiles: readonly string[];
   /** The services that run with them. */
   readonly active: ServiceLayers;
-  /** Those of them that have containers: without the replicas of none. */
+  /** The active services that have containers: without services with no replicas. */
   readonly started: ServiceLayers;
-  /** What compose runs of the active services. */
+  /** The services that compose runs. */
   readonly running: readonly ComposeService[];
   /** The images of the active services, without duplicates. */
   readonly images: readonly string[];

@@ -47,7 +47,7 @@ it.each<[string, string[]]>([
     'that is written as an external one',
     [`${web('"data:/x:ro,nocopy", "ww:/y", "shop_data:/z"')}volumes: {ww: {external: {name: shop_data}}}`],
   ],
-])('a volume %s is none', (_title, texts) => {
+])('a volume %s is not one', (_title, texts) => {
   expect(readOnlyOf(...texts)).not.toContain('data');
 });
 
@@ -64,7 +64,7 @@ it('are the absolute sources of mounts and volumes of all files, each once', () 
   ]);
 });
 
-it('are none of a mount without a source, of a named volume or of a path in the release', () => {
+it('a mount without a source, of a named volume or of a path in the release has none', () => {
   const mounts =
     '"/anonymous", "named:/x", "./site:/www", {type: tmpfs, target: /t}, {type: volume, source: v, target: /v}';
   expect(sourcesOf(`services: {web: {volumes: [${mounts}]}}`)).toEqual([]);

@@ -20,8 +20,8 @@ export function hasReadOnlyMode(modes = ''): boolean {
 }
 
 /**
- * The keys of the volumes to which nothing is written, under any of their names on the engine: each of their mounts is
- * read-only and has `nocopy`, since the engine fills an empty volume with what the image has there.
+ * The keys of the volumes to which nothing is written, under any of their names on the engine. Each of their mounts is
+ * read-only and has `nocopy`, because the engine fills an empty volume with the image's files.
  */
 export function readOnlyVolumes({ files, services }: MergedFiles, projectName: string): ReadonlySet<string> {
   const layers = [...services.values()].flat();

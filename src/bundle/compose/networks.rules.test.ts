@@ -57,7 +57,7 @@ it.each([
   '10.0.0.0/8/8',
   'x/10.0.0.0/8',
   '10.1.2.3/-1',
-])('%j is no subnet', (text) => {
+])('%j is not a subnet', (text) => {
   expect(parseSubnet(text)).toBeNull();
 });
 
@@ -123,7 +123,7 @@ describe('the routes of a host (spec §12.2)', () => {
     ]);
   });
 
-  it('are none without readable tables', () => {
+  it('are missing without readable tables', () => {
     expect(parseRoutes('', '')).toEqual([]);
     expect(parseRoutes(`${head} \n`, ' \n')).toEqual([]);
   });

@@ -75,7 +75,7 @@ export interface Route {
 /** Bridges of engines are ignored: an engine never lets its own networks overlap. */
 const engineBridge = /^(docker\d+|docker_gwbridge|br-[0-9a-f]{12}|podman\d+|cni-\w+)$/;
 
-/** A shorter prefix is a default route in effect, such as that of a VPN for all traffic. */
+/** A shorter prefix is a default route in effect, such as the route of a VPN for all traffic. */
 const minPrefix = { 4: 8, 6: 8 } as const;
 
 /** The kernel's flag of an unreachable route. */
@@ -134,7 +134,7 @@ export interface TakenPort {
   /** `0.0.0.0` or `::` for every address. */
   address: string;
   port: number;
-  /** Who uses it: `container db`, `a program on this host`. */
+  /** The user of it: `container db`, `a program on this host`. */
   user: string;
 }
 
@@ -155,7 +155,10 @@ export function parseListeners(table: string, protocol: 'tcp' | 'udp'): TakenPor
   });
 }
 
-/** The kernel writes each four bytes of an address in the order of the machine, which is little endian on all that we support. */
+/**
+ * The kernel writes each four bytes of an address in the order of the machine, which is little endian on all that we
+ * support.
+ */
 function addressOf(hex: string): string {
   const bytes = [...hex.matchAll(/../g)].map(([byte]) => byte);
   const words = Array.from({ length: bytes.length / 4 }, (_, at) => bytes.slice(4 * at, 4 * at + 4).toReversed());

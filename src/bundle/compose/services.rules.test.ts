@@ -46,7 +46,7 @@ it.each<[string, ...string[]]>([
   expect(dependenciesOf(text)).toEqual(names);
 });
 
-it('of several layers are those of all lists, and of the last text', () => {
+it('of several layers include all lists, and the last text', () => {
   expect(dependenciesOf('links: [a]', 'links: [b]')).toEqual(['links a', 'links b']);
   expect(dependenciesOf('pid: service:a', 'pid: service:b', 'image: app')).toEqual(['pid b']);
   expect(dependenciesOf('depends_on: [a]', 'depends_on: {a: {required: false}}')).toEqual(['depends_on a?']);

@@ -65,12 +65,15 @@ function extendedService(service: ComposeNode | undefined): string | null {
   return textOf(valueAt(service, 'extends')) ?? textOf(valueAt(service, 'extends', 'service'));
 }
 
-/** The value under a chain of keys that takes effect: the one of the last layer that has the key. */
+/** The value under a chain of keys that takes effect: the value of the last layer that has the key. */
 export function effectiveValue(layers: readonly ComposeNode[], ...keys: string[]): ComposeNode | undefined {
   return valuesAt(layers, ...keys).at(-1);
 }
 
-/** The mounts that no service has, because a later layer of each service that names them mounts something else at their target. */
+/**
+ * The mounts that no service has, because a later layer of each service that names them mounts something else at their
+ * target.
+ */
 export function replacedMounts({ services }: MergedFiles): ReadonlySet<ComposeNode> {
   const perService = [...services.values()].map((layers) =>
     layers.map((layer) => itemsOf(valueAt(layer, 'volumes')).map(withTarget)),
@@ -91,7 +94,7 @@ function withTarget(mount: ComposeNode): [string | ComposeNode, ComposeNode] {
   return [textOf(valueAt(mount, 'target')) ?? target ?? mount, mount];
 }
 
-/** The profiles of a service: those of its bases and of every file count, as compose adds them up. */
+/** The profiles of a service: compose adds up the profiles of its bases and of every file. */
 export function profilesOf(layers: readonly ComposeNode[]): string[] {
   return [...new Set(textsOf(valuesAt(layers, 'profiles').flatMap(itemsOf)))];
 }

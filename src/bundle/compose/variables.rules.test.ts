@@ -112,7 +112,7 @@ it('have their values in every text, on its line', () => {
   expect(entriesOf(root).map(([key]) => key)).toEqual(['a', 'b', '$V']);
 });
 
-it('leave texts as written that would make the file too long, of which those without variables are no part', () => {
+it('leave texts as written that would make the file too long; texts without variables do not count', () => {
   const root = filled(`a: [${'x'.repeat(4096)}, ${Array(40).fill('$V').join(', ')}]`, { V: 'v'.repeat(4096) });
   const lengths = scalarsOf(valueAt(root, 'a')!).map(({ text }) => text.length);
   expect(lengths).toEqual([4096, ...Array<number>(32).fill(4096), ...Array<number>(8).fill(2)]);

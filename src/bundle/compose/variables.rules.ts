@@ -45,12 +45,12 @@ export interface TextVariable {
   source: string;
 }
 
-/** A text in parts, in their order: what compose keeps as it is (`$$` too), variables, and null for a malformed one. */
+/** A text in parts, in their order: text that compose keeps unchanged (`$$` too), variables, and null for a malformed one. */
 export type TextPart = string | TextVariable | null;
 
 /**
  * Parses as compose does: a variable with an operator extends to the last brace of its line, and is then shortened to
- * where its braces balance. The part after it is parsed as a text of its own.
+ * where its braces balance. The part after it is parsed as a separate text.
  */
 export function textParts(text: string): TextPart[] {
   let at = 0;
@@ -95,8 +95,8 @@ function closingBraceOf(variable: string): number {
 }
 
 /**
- * The text with the values of its variables, as compose would read it with every dollar sign of a value doubled; null when
- * it uses another variable, or one that compose would refuse.
+ * The text with the values of its variables, as compose would read it with every dollar sign of a value doubled. Null
+ * if it uses another variable, or one that compose would refuse.
  */
 export function interpolate(text: string, values: Readonly<Record<string, string>>): string | null {
   const { uses, error } = variablesOf(text);
@@ -114,7 +114,7 @@ function interpolateKnown(text: string, values: Readonly<Record<string, string>>
   return parts.includes(null) ? null : [...parts, text.slice(end)].join('');
 }
 
-/** What one match of `variablePattern` becomes; null when compose would refuse it. */
+/** The replacement of one match of `variablePattern`; null if compose would refuse it. */
 function valueOf(
   variable: string,
   { named, braced, operator = '' }: Partial<Record<string, string>>,
@@ -139,13 +139,13 @@ type Values = Readonly<Record<string, string>>;
 
 /** Longest text that is filled in: nothing that could be a power is longer. */
 const maxFilledCharacters = 4096;
-/** A part of what a bundle's compose files may have, so that its values alone never make them too long. */
+/** A part of the permitted size of a bundle's compose files, so that its values alone never make them too long. */
 const maxAllCharacters = maxCharacters / 4;
 
 /**
- * The file with the values in all texts that use these variables alone, as compose will read them from `.env`. A text stays as
- * written that uses another one, such as a secret, that is long or holds control characters, as only free text may, and every
- * text once the values make up too many characters.
+ * The file with the values in all texts that use these variables alone, as compose will read them from `.env`. A text
+ * stays as written if it uses another variable, such as a secret. It also stays if it is long or contains control
+ * characters, as only free text may, and once the values make up too many characters.
  */
 export function withManifestVariables({ path, root }: ComposeFile, values: Values): ComposeFile {
   const rest = { characters: maxAllCharacters };

@@ -21,7 +21,7 @@ import {
   valueAt,
 } from './yamlNodes.rules.ts';
 
-/** A bind mount: where it comes from, and how to write it anew. */
+/** A bind mount: its source, and how to write it again. */
 export interface BindMount {
   source: string;
   target: string;
@@ -78,7 +78,7 @@ export function projectPathOf({ source }: BindMount): string {
   return joinPath('.', source);
 }
 
-/** Puts a named volume in the place of a path: the same for the same path. `keys` are those of the volume. */
+/** Puts a named volume in the place of a path: the same for the same path. `keys` belong to the volume. */
 export function becomeVolume(
   mount: BindMount,
   { path, why, keys = newMap() }: { path: string; why: string; keys?: MapNode },
@@ -159,14 +159,14 @@ export function volumeNameFor(path: string, { volumes, documents }: Pick<ImportW
   return candidate;
 }
 
-/** What a mounted directory is for: `config` comes along, `data` is written by a container. */
+/** The purpose of a mounted directory: `config` is included, `data` is written by a container. */
 type DirectoryUse = 'config' | 'data';
 
 /** Most files and bytes of a directory that is configuration. */
 const maxFiles = 2_000;
 const maxBytes = 2 ** 26;
 
-/** Judges a directory by its files (null: too many to list) and by where it is mounted. */
+/** Classifies a directory by its files (null: too many to list) and by its mount point. */
 export function directoryUse(files: readonly TreeFile[] | null, target: string, isReadOnly: boolean): DirectoryUse {
   if (files === null || files.length > maxFiles) return 'data';
   const real = files.filter(
@@ -178,7 +178,7 @@ export function directoryUse(files: readonly TreeFile[] | null, target: string, 
   return real.some(({ path }) => configFile.test(path)) ? 'config' : 'data';
 }
 
-/** Whether a path looks like that of a file, so that a container would not make it a directory. */
+/** Whether a path looks like the path of a file, so that a container would not make it a directory. */
 export function looksLikeFile(path: string): boolean {
   if (/(^|\/)(config|src)$/.test(path)) return false;
   return configFile.test(path) || /(^|\/)[^/.]+\.(db|sqlite3?|log|sock|pid|lock)$/i.test(path);

@@ -22,7 +22,7 @@ import {
   writtenOut,
 } from './yamlNodes.rules.ts';
 
-/** Puts variables in place of the secrets that stand in `environment`, and drops names that have no value here. */
+/** Replaces secrets in `environment` by variables, and drops names that have no value here. */
 export function replaceEnvironmentSecrets(work: ImportWork): void {
   const nodes = serviceNodes(work.documents, (map, document) =>
     environmentNodes(valueAt(map, document, 'environment'), document),
@@ -57,7 +57,7 @@ export function addToEnvironment(service: ProjectService, more: ReadonlyMap<stri
   if (!isOwn) setValue(own, 'environment', environment);
 }
 
-/** What stands for a secret of a file: the variable that has its value. */
+/** The replacement for a secret of a file: the variable that has its value. */
 export function secretReference(
   name: string,
   text: string,
@@ -125,8 +125,8 @@ function replaceSecret(name: string, text: string, { place, work }: { place: Pla
 }
 
 /**
- * What a name without a value becomes: null leaves it out, as compose does where its own environment has none; '' keeps
- * it, for a variable has its value.
+ * The result for a name without a value: null leaves it out, as compose does if its own environment has none; '' keeps
+ * it, because a variable has its value.
  */
 function textOfBareName(name: string, place: Place, work: ImportWork): string | null {
   const value = work.register.values.get(name) ?? null;

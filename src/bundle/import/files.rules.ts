@@ -27,7 +27,7 @@ import {
   valueAt,
 } from './yamlNodes.rules.ts';
 
-/** What becomes of an env file: it comes along, becomes `environment`, or is left out; `missing` needs a decision. */
+/** The result for an env file: it is included, becomes `environment`, or is left out; `missing` needs a decision. */
 type Fate = 'kept' | 'environment' | 'left out' | 'missing';
 
 /** One entry of `env_file`. */
@@ -35,7 +35,7 @@ interface Entry {
   node: Node;
   path: string;
   fate: Fate;
-  /** What the file sets, in compose's grammar. */
+  /** The variables that the file sets, in compose's grammar. */
   texts: ReadonlyMap<string, string>;
 }
 
@@ -99,7 +99,7 @@ function isUnreadable(text: string, isRaw: boolean): boolean {
   return (isRaw ? rawEnvFault(text) : (parseEnvAssignments(text).fault ?? null)) !== null;
 }
 
-/** Whether a container may write to the directory that a file lies in, so that a bundle may not read it there. */
+/** Whether a container may write to the directory of a file, so that a bundle may not read it there. */
 function isWritten(path: string, work: ImportWork): boolean {
   const writable = bindMountsOf(work).filter(({ mount }) => !mount.isReadOnly && !/^[/~]/.test(mount.source));
   return writable.some(({ mount }) => isBelow(path, projectPathOf(mount)));
@@ -108,7 +108,7 @@ function isWritten(path: string, work: ImportWork): boolean {
 interface Moving {
   work: ImportWork;
   owner: string;
-  /** Whether it is the file whose values are those of the project's variables. */
+  /** Whether it is the file with the values of the project's variables. */
   isProjects: boolean;
 }
 
@@ -122,7 +122,7 @@ function environmentNamesOf({ layers, document }: ProjectService): string[] {
   return namesOf(effectivePair(layers, 'environment')?.value, document);
 }
 
-/** Tells what became of an entry; whether it leaves the list. */
+/** Reports the result for an entry; returns whether it leaves the list. */
 function isGone({ node, path, fate }: Entry, { document, owner }: ServicePart, work: ImportWork): boolean {
   const place = { owner, key: 'env_file' };
   const name = printable(path);

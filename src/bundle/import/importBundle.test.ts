@@ -48,7 +48,7 @@ it('lists what is below a directory, but repositories and the bundle itself', ()
   expect(open().filesBelow('conf/deep')).toEqual([{ path: 'b', kind: 'file', size: 0 }]);
 });
 
-it('tells that there are too many files to list', () => {
+it('reports that there are too many files to list', () => {
   for (let index = 0; index <= 10_000; index++) writeFileSync(join(source, 'conf', 'deep', String(index)), '');
   expect(open().filesBelow('conf')).toBeNull();
 });

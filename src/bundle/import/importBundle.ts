@@ -44,7 +44,7 @@ export async function writeImportedBundle(
   }
 }
 
-/** Judges the bundle as a host does that permits what it asks for. */
+/** Validates the bundle as a host does that grants all needed permits. */
 export async function judgeImportedBundle(
   directory: string,
   limits: BundleLimits,

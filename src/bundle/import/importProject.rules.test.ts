@@ -6,7 +6,7 @@ import { permitLines, permitsOf, verdictOf } from './importProject.rules.ts';
 import type { ImportChoices } from './importWork.rules.ts';
 import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
-it('leaves a file as it is that needs no change, with its comments and anchors', () => {
+it('does not change a file that needs no change, with its comments and anchors', () => {
   const text =
     '# shop\nx-a: &a\n  restart: always # yes\nservices:\n  a:\n    <<: *a\n    image: x:1\n    cap_add: []\n';
   const { composeFiles, report, manifest, copies } = importedBundle({ 'compose.yaml': text });
@@ -78,7 +78,7 @@ it('what no permit lifts is refused', () => {
   expect(plan.refusals.map(({ code }) => code)).toEqual(['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED']);
 });
 
-it('needs no more than the powers, each once', () => {
+it('needs only the privileges, each once', () => {
   const permits = permitsOf([
     { permit: 'engine_socket', entry: 'traefik' },
     { permit: 'binds', entry: '/srv/b', isWritable: false },
@@ -107,7 +107,7 @@ it('quotes what YAML would not read as text', () => {
   ]);
 });
 
-it('takes only the last words for those of a read-only path', () => {
+it('takes only the last words for the words of a read-only path', () => {
   const path = { permit: 'binds', entry: '/x:ro/y' } as const;
   expect(
     permitsOf([
@@ -143,7 +143,7 @@ it.each([
   'deploy: {replicas: 3, update_config: {parallelism: 1, order: start-first}, rollback_config: {order: stop-first}}',
   'deploy: {resources: {limits: {cpus: "0.5", memory: 64m}}, restart_policy: {condition: any}}',
   'ports: [{target: 80, published: "80", mode: host}]',
-])('what a swarm does with a service is carried over as it is: %s', (line) => {
+])('swarm settings of a service are carried over unchanged: %s', (line) => {
   const { composeFiles, report } = importedBundle({ 'compose.yaml': `services: {a: {image: x, ${line}}}\n` });
   expect(composeFiles.get('compose.yaml')).toContain(line);
   expect([...report.changes, ...report.undecided]).toEqual([]);
@@ -221,7 +221,7 @@ describe('an env file', () => {
     ['env_file: .env', { '.env': '' }, undefined, []],
     ['env_file: [.env]', { '.env': 'A=1\n' }, undefined, []],
     ['env_file: []', {}, [], []],
-  ])('stays as it is: %s of %j', (service, files, expected, copies) => {
+  ])('stays unchanged: %s of %j', (service, files, expected, copies) => {
     const found = resultOf({ 'compose.yaml': `services: {a: {image: x, ${service}}}\n`, ...files });
     expect((found.a as { env_file?: unknown }).env_file).toEqual(expected);
     expect(found.copies).toEqual(copies);

@@ -61,8 +61,8 @@ type ImportedManifest = Pick<Manifest, 'name' | 'env' | 'version' | 'sequence' |
 };
 
 /**
- * Makes a bundle of a compose project: what it means to compose stays the same, but for what the report tells. `files` are
- * its compose files in the order of merging. `problems` tells why they are none.
+ * Makes a bundle of a compose project: its meaning to compose stays the same, except for the reported changes. `files` are
+ * its compose files in the order of merging. `problems` gives the reasons for the others.
  */
 export function importProject(
   files: readonly string[],
@@ -103,7 +103,7 @@ function replaceParts(work: ImportWork): void {
   removeUselessKeys(work);
 }
 
-/** The bundle of what the steps have made of the documents, under these paths. */
+/** The bundle of the changed documents, under these paths. */
 function bundleOf({ compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>, work: ImportWork): ImportedBundle {
   const supplied = supplyVariables(work);
   const texts = work.documents.map((document) => {
@@ -158,15 +158,15 @@ function manifestOf(
   };
 }
 
-/** What a host would say of an imported bundle. */
+/** The verdict of a host on an imported bundle. */
 export interface ImportVerdict {
-  /** What a host has to permit. */
+  /** The permits that a host needs. */
   permits: Partial<Permits>;
   /** The plan of a host that does. */
   plan: Plan;
 }
 
-/** Judges a bundle as a host does that permits what it asks for. */
+/** Validates a bundle as a host does that grants all needed permits. */
 export function verdictOf(facts: BundleFacts): ImportVerdict {
   const { manifest, project, releaseFiles, texts } = facts;
   const context = { manifest, releaseFiles, texts, projectName: `deployd-${manifest.env}` };
@@ -175,7 +175,7 @@ export function verdictOf(facts: BundleFacts): ImportVerdict {
   return { permits, plan: planOf(facts, { ...noHost, policyHost }) };
 }
 
-/** The permits that grant powers, and no more, as `policy.permit` of a host has them. */
+/** The permits that grant exactly these privileges, in the form of `policy.permit`. */
 export function permitsOf(powers: readonly Power[]): Partial<Permits> {
   const byKey = permitKeys.flatMap((key) => {
     const entries = new Set(powers.filter(({ permit }) => permit === key).map(permitEntry));
@@ -199,8 +199,8 @@ function quoted(text: string): string {
 }
 
 /**
- * The image of each service of an imported bundle, with the values of the manifest's variables. Services without an image are left
- * out, and those whose image needs a value that the bundle lacks.
+ * The image of each service of an imported bundle, with the values of the manifest's variables. Services without an
+ * image are left out, and those whose image needs a value that the bundle lacks.
  */
 export function importedImages({
   manifest,

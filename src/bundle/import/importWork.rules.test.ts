@@ -14,7 +14,7 @@ const content = 'it is a secret, and a bundle holds none';
 const literal = 'a variable must not decide a name, a path or a privilege over the host';
 const key = '-----BEGIN PRIVATE KEY-----';
 
-describe('an import tells', () => {
+describe('an import reports', () => {
   it.each<[string, ProjectFiles, string[], Partial<ImportChoices>?]>([
     ['{image: x}', {}, []],
     ['{user: "1"}', {}, []],
@@ -214,11 +214,11 @@ it.each([
   ['../../a/b', 'parent/a/b'],
   ['a/../b', 'a/../b'],
   ['manifest.json', 'manifest.json-2'],
-])('%s lies at %s in the bundle', (path, expected) => {
+])('%s is at %s in the bundle', (path, expected) => {
   expect(bundlePathOf(path, workOf())).toBe(expected);
 });
 
-it('two paths lie at two places, and one at the same', () => {
+it('two paths have two places, and the same path has one', () => {
   const work = workOf();
   expect(['../a', 'parent/a', '../../a', '../a'].map((path) => bringFile(path, work))).toEqual([
     ...['parent/a', 'parent/a-2', 'parent/a-3', 'parent/a'],

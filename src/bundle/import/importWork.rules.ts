@@ -24,12 +24,12 @@ export interface Place {
   key: string;
 }
 
-/** Tells a change. */
+/** Reports a change. */
 export function tellChange({ report }: Pick<ImportWork, 'report'>, place: Place, [what, why]: [string, string]): void {
   addOnce(report.changes, { ...place, what: masked(what), why });
 }
 
-/** Tells what is left to decide. */
+/** Reports an open decision. */
 export function leaveUndecided(
   { report }: Pick<ImportWork, 'report'>,
   place: Place,
@@ -54,7 +54,7 @@ export interface ImportChange {
   why: string;
 }
 
-/** Something that only its operator can decide, with what to do. */
+/** A decision that only the operator can make, with its options. */
 interface Undecided {
   owner: string;
   key: string;
@@ -62,7 +62,7 @@ interface Undecided {
   cure: string;
 }
 
-/** What an import did, and what it left to decide; it never holds the value of a secret. */
+/** The changes of an import, and its open decisions; it never contains the value of a secret. */
 export interface ImportReport {
   changes: ImportChange[];
   undecided: Undecided[];
@@ -70,17 +70,17 @@ export interface ImportReport {
   inactive_profiles: string[];
 }
 
-/** What the operator decided: names with values are variables, the rest says how a name is taken. */
+/** The decisions of the operator: names with values are variables, the others say how a name is used. */
 export interface ImportChoices {
   name: string;
   env: string;
-  /** The file whose values are those of the project's variables. */
+  /** The file with the values of the project's variables. */
   envFile: string;
   /** The chosen profiles, and what chooses them. */
   profiles: { names: readonly string[]; by: string };
   /** Images of services, in place of `image` and `build`. */
   images: ReadonlyMap<string, string>;
-  /** Images of services with the digest that they have now, or why a registry does not tell it. */
+  /** Images of services with their current digest, or why a registry does not return it. */
   pins?: ReadonlyMap<string, { reference: string } | { fault: string }>;
   /** Names that are secrets, whatever they look like. */
   secrets: ReadonlySet<string>;
@@ -88,7 +88,7 @@ export interface ImportChoices {
   variables: ReadonlyMap<string, string | null>;
 }
 
-/** Adds an entry, unless the same stands there already. */
+/** Adds an entry, unless the same entry exists. */
 function addOnce<Entry extends object>(entries: Entry[], entry: Entry): void {
   const text = JSON.stringify(entry);
   if (!entries.some((one) => JSON.stringify(one) === text)) entries.push(entry);
@@ -100,7 +100,7 @@ interface VariableRegister {
   readonly values: ReadonlyMap<string, string>;
   /** Whether the value of a variable is a secret; null when it has no value. */
   isSecret: (name: string, value: string | null) => boolean;
-  /** The value of a variable that may stand in a bundle; null when it has none or is a secret. */
+  /** The value of a variable that a bundle may contain; null if it has none or is a secret. */
   openValueOf: (name: string) => string | null;
   /** The variable for a secret that stood in a file: the same for the same value, else one named after its owner too. */
   variableFor: (name: string, owner: string, value: string) => string;
@@ -149,7 +149,7 @@ function variableName(name: string): string {
   return /^\d/.test(plain) ? `_${plain.slice(1)}` : plain;
 }
 
-/** Where a file or directory of the project lies in the bundle: at its own path, else below `parent/` or with a number. */
+/** The place of a file or directory of the project in the bundle: its own path, otherwise below `parent/` or with a number. */
 export function bundlePathOf(path: string, { paths }: Pick<ImportWork, 'paths'>): string {
   const known = paths.get(path);
   if (known !== undefined) return known;
@@ -199,7 +199,7 @@ export function isSecretValue(value: string): boolean {
   return holdsUrlPassword(value) || holdsPrivateKey(value) || isRandomText(value);
 }
 
-/** Whether a value is none, although its name says that it is a secret: a switch, nothing, or the path of a file. */
+/** Whether a value is not a secret, although its name looks like one: a switch, nothing, or the path of a file. */
 export function isNoSecretValue(value: string): boolean {
   return /^(|true|false|yes|no|on|off|none|null|disabled|enabled|[01yn]|\.{0,2}\/\S*)$/i.test(value);
 }
@@ -209,11 +209,11 @@ function holdsPrivateKey(text: string): boolean {
   return /-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----/.test(text);
 }
 
-/** Words that hold wherever they stand in a name. */
+/** Words that count anywhere in a name. */
 const secretWord = /PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|^TOKENS?$|^APIKEYS?$/;
 /** Words that hold at the end of a name. */
 const secretLastWord = /(?<!BY|COM|SUR)PASS$|^(PWD|KEYS?|AUTH|SALT|DSN|PRIVATE|\w+TOKEN)$/;
-/** Last words of names that tell something about a secret. */
+/** Last words of names that describe a secret, such as its place. */
 const propertyWords = new Set(
   (
     'FILE FILES PATH DIR DIRECTORY LOCATION TTL EXPIRY EXPIRE EXPIRES EXPIRATION LIFETIME AGE LENGTH SIZE MIN MAX ' +

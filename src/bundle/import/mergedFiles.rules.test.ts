@@ -40,7 +40,7 @@ describe('a file that resets', () => {
     });
   });
 
-  it('reaches behind aliases, and tells what a merge holds', () => {
+  it('follows aliases, and shows the content of a merge', () => {
     const files = {
       'a.yaml': 'x-a: &a {image: x, tty: true}\nservices: {a: *a, b: {<<: *a}}\n',
       'b.yaml': 'services: {a: {tty: !reset }, b: {tty: !reset , deploy: {mode: !reset }}}\nnetworks: {n: !reset {}}\n',
@@ -113,7 +113,7 @@ describe('files that are included', () => {
     expect(importedBundle(loop, {}, ['a.yaml']).manifest.compose).toEqual(['b.yaml', 'a.yaml']);
   });
 
-  it('that are none are problems', () => {
+  it('invalid ones are problems', () => {
     expect(importFiles({ 'a.yaml': `include: [b.yaml]\n${web('')}`, 'b.yaml': 'text\n' }, {}, ['a.yaml'])).toEqual({
       problems: ['a compose file must be a mapping (b.yaml:1)'],
     });
@@ -184,7 +184,7 @@ describe('a service of another file', () => {
   });
 });
 
-it('several documents of a file have paths of their own', () => {
+it('several documents of a file have separate paths', () => {
   const texts = [web(''), web(', tty: true'), web(', tty: false')].join('---\n');
   const files = { 'a.yml': texts, 'd.yaml.x/b.yaml': `${web('')}---\n${web('')}` };
   expect(importedBundle(files, {}, Object.keys(files)).manifest.compose).toEqual([
@@ -198,7 +198,7 @@ it.each([
   ['--Shop', 'shop-db-token'],
   ['äö', 'secret-db-token'],
   ['a_b.c', 'a_b.c-db-token'],
-])('the secrets of %s lie below %s', (name, path) => {
+])('the secrets of %s are below %s', (name, path) => {
   const files = { 'a.yaml': web(', command: $DB_TOKEN') };
   expect(importedBundle(files, { name }, ['a.yaml']).manifest.secrets).toEqual([
     { var: 'DB_TOKEN', path: `deployd/data/eu-1/see/${path}`, field: 'db_token' },

@@ -105,8 +105,8 @@ function targetsBelow(target: string, { work, place }: Context): string[] {
 }
 
 /**
- * Mounts a path of the bundle read-only, as a bundle must, unless the container is known to write there. `holdsTargets` tells
- * whether the path has a place for each mount below it, which the engine could not make in one that is read-only.
+ * Mounts a path of the bundle read-only, as a bundle must, unless the container is known to write there. `holdsTargets`
+ * is true if the path has a place for each mount below it, which the engine could not create in a read-only one.
  */
 function onlyRead(
   mount: BindMount,
@@ -162,8 +162,8 @@ function moveSource(mount: BindMount, path: string, into: string): void {
 }
 
 /**
- * A mount of a path of the host. Clocks are harmless to read. What is there for a while, and a directory in somebody's home,
- * becomes a named volume. Other paths stay: the host's policy permits them or not.
+ * A mount of a path of the host. Clocks are harmless to read. Temporary files, and a directory in a home directory,
+ * become a named volume. Other paths stay: the host's policy permits them or not.
  */
 function replaceHostMount(mount: BindMount, context: MountContext): void {
   if (mount.source.startsWith('~')) replaceHomeMount(mount, context);
@@ -187,7 +187,7 @@ function replaceHomeMount(mount: BindMount, context: MountContext): void {
 
 const homeCure = 'write an absolute path, or give --variable HOME=PATH';
 
-/** Where the agent has directories of its own. */
+/** Directories of the agent. */
 function replaceUnseenMount(mount: BindMount, context: MountContext): void {
   const path = normalizeHostPath(mount.source);
   if (/^\/dev\/shm(\/|$)/.test(path)) {
@@ -232,8 +232,8 @@ function leaveRefused({ source }: BindMount, { work, place }: MountContext): voi
 }
 
 /**
- * Writes volumes that are directories so that a host can permit them by their path; those of the project, of a home and of
- * `/tmp` become volumes of the engine.
+ * Writes volumes that are directories so that a host can permit them by their path; directories of the project, of a
+ * home directory and of `/tmp` become volumes of the engine.
  */
 export function replaceVolumeDrivers(work: ImportWork): void {
   for (const document of work.documents) {

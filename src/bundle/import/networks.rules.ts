@@ -17,7 +17,7 @@ import {
   valueAt,
 } from './yamlNodes.rules.ts';
 
-/** Makes networks of a swarm those of one host. */
+/** Turns networks of a swarm into networks of one host. */
 export function replaceOverlays(work: ImportWork): void {
   for (const document of work.documents) {
     for (const [name, network] of entriesAt(valueAt(document.root, document, 'networks'), document)) {
@@ -79,8 +79,8 @@ export function removeBridgeNames(work: ImportWork): void {
 const bridgeName = 'com.docker.network.bridge.name';
 
 /**
- * Takes volumes and networks that no host permits to a bundle from outside the project, such as shares and networks on a device
- * of the host: their operator makes them, and permits them by the names that compose gave them.
+ * Takes volumes and networks that no host permits to a bundle from outside the project, such as shares and networks on
+ * a device of the host. Their operator creates them, and permits them by the names that compose gave them.
  */
 export function replaceHostResources(work: ImportWork): void {
   for (const document of work.documents) {
@@ -129,7 +129,7 @@ function becomeExternal(map: MapNode, { kind, name, document }: Resource, work: 
   ]);
 }
 
-/** The project's name as compose makes it of that of a directory. */
+/** The project's name as compose derives it from the name of a directory. */
 function projectNameOf({ choices }: ImportWork): string {
   return choices.name
     .toLowerCase()

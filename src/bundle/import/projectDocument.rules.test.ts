@@ -60,7 +60,7 @@ it.each([
   expect(normalizeRelative(path)).toBe(expected);
 });
 
-it('a path is relative to its base, and lies in a directory', () => {
+it('a path is relative to its base, and is in a directory', () => {
   expect([joinPath('sub', './a'), joinPath('sub', '../../a'), joinPath('.', 'a')]).toEqual(['sub/a', '../a', 'a']);
   expect([directoryOf('a/b/c'), directoryOf('a'), directoryOf('../a')]).toEqual(['a/b', '.', '..']);
 });
@@ -98,7 +98,7 @@ it.each<[string, string[]]>([
   expect(rendered(text).map((one) => one.replace('a:\n', 'a: \n'))).toEqual(expected);
 });
 
-it('anchors of the same name are told apart', () => {
+it('anchors of the same name are distinguished', () => {
   const text = 'a: &x 1\nb: *x\nc: &x 2\nd: *x\ne: &x-2 3\nf: *x-2\ni: &x 5\ng: &x.y 4\nh: *x.y\n';
   const [found = ''] = rendered(text);
   expect(parse(found)).toEqual({ a: 1, b: 1, c: 2, d: 2, e: 3, f: 3, i: 5, g: 4, h: 4 });
@@ -136,7 +136,7 @@ it('reads files of up to 524 288 characters', () => {
   expect(['documents' in read(comment(524_288)), 'documents' in read(comment(524_289))]).toEqual([true, false]);
 });
 
-it('tells twenty problems', () => {
+it('reports twenty problems', () => {
   const keys = Array.from({ length: 30 }, () => 'a: 1\n').join('');
   expect(read(keys)).toEqual({
     problems: Array.from({ length: 20 }, (_, n) => `the key a a second time (a.yaml:${n + 2})`),

@@ -84,7 +84,7 @@ interface Inspection {
   targets: Map<Alias, Node>;
   anchors: Map<string, { node: Node; size: number }>;
   faults: { offset: number; message: string }[];
-  /** Values so far, those of aliases counted at each use. */
+  /** Values so far, with values of aliases counted at each use. */
   size: number;
 }
 
@@ -137,7 +137,7 @@ function keyText(key: Scalar): unknown {
   return key.value;
 }
 
-/** An anchor is known only behind its value, so no alias stands for what it lies in. */
+/** An anchor is known only after its value, so no alias refers to a node that contains it. */
 function inspectAlias(alias: Alias, state: Inspection): void {
   const target = state.anchors.get(alias.source);
   if (target === undefined) {
@@ -153,7 +153,7 @@ function addFault(state: Inspection, node: unknown, message: string): void {
   if (state.faults.length <= maxProblems) state.faults.push({ offset: range?.[0] ?? 0, message });
 }
 
-/** Compose reads text from a scalar with the tag `!!str`, and ignores all others but those of merging. */
+/** Compose reads text from a scalar with the tag `!!str`, and ignores all other tags except those for merging. */
 function dropTag(node: unknown): void {
   if (!isScalar(node) && !isMap(node) && !isSeq(node)) return;
   if (node.tag === undefined || node.tag === '!reset' || node.tag === '!override') return;
@@ -164,10 +164,10 @@ function dropTag(node: unknown): void {
   if (isText && node.type === 'PLAIN') node.type = 'QUOTE_SINGLE';
 }
 
-/** What lies at a path of a project; `foreign` is a link that leads out of the project, `special` a device or the like. */
+/** The file at a path of a project; `foreign` is a link that leads out of the project, `special` a device or the like. */
 export type PathKind = 'file' | 'directory' | 'foreign' | 'special';
 
-/** What lies below a directory and is none. */
+/** The files below a directory that are not directories. */
 export interface TreeFile {
   /** Relative to that directory. */
   path: string;
@@ -205,7 +205,7 @@ export function joinPath(base: string, path: string): string {
   return normalizeRelative(`${base}/${path}`);
 }
 
-/** The directory that a path lies in; `.` for the project's own. */
+/** The directory of a path; `.` for the project's own. */
 export function directoryOf(path: string): string {
   return normalizeRelative(`${path}/..`);
 }

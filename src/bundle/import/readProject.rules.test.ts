@@ -138,7 +138,7 @@ it.each([
   expect(filesOf({ 'compose.yaml': '', '.env': env })).toEqual(expected);
 });
 
-it('the last name that is literal is that of the project', () => {
+it("the last literal name is the project's name", () => {
   const nameOf = (...texts: string[]) => {
     const files = Object.fromEntries(texts.map((text, index) => [`${index}.yaml`, text]));
     return findProject(memoryTree(files), Object.keys(files), '.env').name;

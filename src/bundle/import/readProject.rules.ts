@@ -33,7 +33,10 @@ import {
 /** Includes in includes, and bases of bases. */
 const maxDepth = 10;
 
-/** Reads compose files of the project and what they include and extend; `problems` tells what is not a compose file. */
+/**
+ * Reads compose files of the project and the files that they include and extend; `problems` lists files that are not
+ * compose files.
+ */
 export function readProject(paths: readonly string[], work: ImportWork): string[] {
   const seen = new Set<string>();
   const problems = paths.flatMap((path) => addFile(path, '.', { work, seen, depth: 0 }));
@@ -128,7 +131,7 @@ interface Opening {
   depth: number;
 }
 
-/** A service of another file, with its own bases; null when there is none. */
+/** A service of another file, with its own bases; null if there is none. */
 function baseOf(file: string, name: string | null, opening: Opening): MapNode | null {
   const { work, opened, depth } = opening;
   if (name === null || depth > maxDepth) return null;
@@ -185,7 +188,7 @@ function mergeValues(before: Node | null, value: Node | null, path: string[]): N
   return isSeq(one) && isSeq(other) ? mergeLists(one.items as Node[], other.items as Node[], key) : value;
 }
 
-/** What is merged: lists of names and of `NAME=value` as mappings, one text of `env_file` and the like as a list. */
+/** The merged values: lists of names and of `NAME=value` as mappings, one text of `env_file` and the like as a list. */
 function collectionOf(node: Node | null, key: string): YAMLMap | YAMLSeq | null {
   if (isMap(node)) return node;
   if (isSeq(node))
@@ -276,7 +279,7 @@ export function bindSourceOf(mount: unknown, document: ProjectDocument): Scalar<
 
 /** The compose files of a project, and what its env file says about compose itself. */
 interface FoundProject {
-  /** In the order of merging; none when there are none. */
+  /** In the order of merging; empty if there are none. */
   files: string[];
   /** The project's own name; null without one. */
   name: string | null;

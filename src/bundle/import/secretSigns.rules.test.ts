@@ -40,7 +40,7 @@ it.each([
   expect(isSecretValue(value)).toBe(false);
 });
 
-it.each(['', 'true', 'no', '0', 'none', '/run/secrets/db', './x'])('%j is none, whatever its name', (value) => {
+it.each(['', 'true', 'no', '0', 'none', '/run/secrets/db', './x'])('%j is not one, whatever its name', (value) => {
   expect(isNoSecretValue(value)).toBe(true);
 });
 
@@ -63,7 +63,7 @@ it.each([
   'TOKEN_SCOPES',
   'KEYS_FOUND',
   'MYPWD',
-])('%s is none either', (name) => {
+])('%s is not one either', (name) => {
   expect(isSecretName(name)).toBe(false);
 });
 

@@ -42,7 +42,7 @@ it.each([
 
 const compose = 'services: {a: {image: x}, b: {image: y, profiles: [p, q]}, c: {image: z, profiles: [r]}}\n';
 
-/** What came of the choice of these profiles. */
+/** The result of choosing these profiles. */
 function choiceOf(...names: string[]) {
   const choices = { profiles: { names, by: 'COMPOSE_PROFILES of .env' } };
   const { manifest, composeFiles, report } = importedBundle({ 'compose.yaml': compose }, choices);

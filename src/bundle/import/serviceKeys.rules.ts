@@ -151,7 +151,7 @@ export function shortenStopPeriods(work: ImportWork): void {
 
 const place = { owner: 'manifest', key: 'profiles' };
 
-/** The chosen profiles that services have; `*` chooses all, as it does for compose. Tells those that stay inactive. */
+/** The chosen profiles that services have; `*` chooses all, as it does for compose. Reports inactive services. */
 export function chooseProfiles(work: ImportWork): string[] {
   const known = profilesOf(work);
   const { names, by } = work.choices.profiles;
@@ -310,7 +310,7 @@ export function replaceDeviceMounts(work: ImportWork): void {
   }
 }
 
-/** A list that stands in the mapping itself, and no alias. */
+/** A list in the mapping itself, not in an alias. */
 function ownList({ map }: ServicePart, key: string): ListNode | null {
   const value = ownValue(map, key);
   return isSeq(value) ? (value as ListNode) : null;

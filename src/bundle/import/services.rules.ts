@@ -55,7 +55,7 @@ export interface ServiceNode<N extends Node> {
   owner: string;
 }
 
-/** The nodes that `nodesOf` finds in services, and in what they merge though it takes no effect, each once. */
+/** The nodes that `nodesOf` finds in services, and in merged parts without effect, each once. */
 export function serviceNodes<N extends Node>(
   documents: readonly ProjectDocument[],
   nodesOf: (map: MapNode, document: ProjectDocument) => readonly N[],
@@ -82,7 +82,7 @@ export function serviceNamesOf(documents: readonly ProjectDocument[]): string[] 
   return [...new Set(documents.flatMap(servicesOf).map(({ name }) => name))];
 }
 
-/** A value with the document that it stands in. */
+/** A value with its document. */
 export interface DocumentValue {
   value: Node | null;
   document: ProjectDocument;

@@ -118,7 +118,7 @@ function documentsOf(text: string) {
   return read.documents;
 }
 
-it('variables are those of values, each once', () => {
+it('variables are found in values, each once', () => {
   const documents = documentsOf('$K: "$A ${B:-$C}"\nservices: {a: {image: [$A, $D]}}\n---\nx: $E\n');
   expect(documents.flatMap(valueScalars).map(({ value }) => value)).toEqual(['$A ${B:-$C}', '$A', '$D', '$E']);
   expect(variableNamesOf(documents)).toEqual(['A', 'B', 'C', 'D', 'E']);

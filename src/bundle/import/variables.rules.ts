@@ -110,7 +110,7 @@ function renamed({ name, source }: TextVariable, work: ImportWork): Pick<TextVar
   return { name: other, source: `\${${other}}` };
 }
 
-/** The value of a reserved variable; one of a secret is none. */
+/** The value of a reserved variable; a secret is not one. */
 function writtenOut(variable: TextVariable, work: ImportWork): string | null {
   const text = resolveVariable(variable, work.register.openValueOf)?.replaceAll('$', '$$$$') ?? null;
   if (text !== null)
@@ -187,7 +187,7 @@ function interpolate(text: string, valueOf: ValueOf): string | null {
   });
 }
 
-/** The value of a variable with its default or alternative; null when there is none. */
+/** The value of a variable with its default or alternative; null if there is none. */
 export function resolveVariable({ name, operator, inner }: TextVariable, valueOf: ValueOf): string | null {
   const value = valueOf(name);
   const isSet = value !== null && (value !== '' || !operator.startsWith(':'));
@@ -203,7 +203,7 @@ export function rewriteVariables(text: string, rewrite: (variable: TextVariable)
   return parts.includes(null) ? null : parts.join('');
 }
 
-/** A text without variables, as it is read: `$$` stands for a dollar sign. */
+/** The content of a text without variables: `$$` is a dollar sign. */
 export function unescapeDollars(text: string): string {
   return text.replaceAll('$$', '$');
 }
@@ -216,14 +216,14 @@ function literalOf(text: string, valueOf: ValueOf): string | null {
 /** An env file as far as it can be read. */
 interface EnvFile {
   assignments: EnvAssignment[];
-  /** Lines that are no assignment; they may hold the value of a secret. */
+  /** Lines that are not assignments; they may contain the value of a secret. */
   unread: number;
 }
 
 /** Lines that cannot be read, behind which nothing is. */
 const maxUnread = 100;
 
-/** Reads an env file line by line; what is no `NAME=VALUE` is counted. */
+/** Reads an env file line by line; lines that are not `NAME=VALUE` are counted. */
 export function readEnvFile(text: string): EnvFile {
   const read: EnvFile = { assignments: [], unread: 0 };
   for (let left: string | undefined = text.replace(/^\ufeff/, ''); left !== undefined;) {

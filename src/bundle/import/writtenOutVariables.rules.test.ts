@@ -95,7 +95,7 @@ it('a file of a config or secret, and whether it is from outside, is written out
   }
 });
 
-it('each place is told by its name, and nothing that stays', () => {
+it('each place is reported by its name, and unchanged ones are not', () => {
   const written = (place: string, before: string, after: string) =>
     `${place}: ${before} is written out as ${after}, because a variable must not decide a name, a path or a privilege over the host`;
   const text =

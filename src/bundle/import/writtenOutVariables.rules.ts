@@ -8,8 +8,8 @@ import { resolveVariable, rewriteVariables } from './variables.rules.ts';
 import { entriesAt, type MapNode, resolve, scalarAt, setText, valueAt } from './yamlNodes.rules.ts';
 
 /**
- * Writes out the values of variables where a bundle must not have any: in names that other parts refer to, in paths, and
- * in what gives a container a power over the host.
+ * Writes out the values of variables in places where a bundle must not have any. These are names that other parts refer
+ * to, paths, and values that give a container a privilege over the host.
  */
 export function writeOutVariables(work: ImportWork, documents: readonly ProjectDocument[]): void {
   const scalarsAt = (key: string) =>

@@ -55,7 +55,7 @@ function placeOf(keys: string[]): { owner: string; key: string } {
     : { owner: `${section.replace(/s$/, '')} ${name}`, key: rest.join('.') };
 }
 
-/** Gives each anchor a name of its own, and writes out what aliases stand for whose anchor is gone. */
+/** Gives each anchor its own name, and writes out aliases whose anchor is gone. */
 export function repairAnchors(project: ProjectDocument): void {
   const names = new Map<Node, string>();
   const taken = new Set<string>();

@@ -1,6 +1,6 @@
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 
-/** What the aliases of a document stand for. */
+/** The nodes that the aliases of a document refer to. */
 export interface Aliases {
   readonly targets: ReadonlyMap<Alias, Node>;
 }
@@ -9,7 +9,7 @@ export interface Aliases {
 export type MapNode = YAMLMap<Scalar<string>, Node | null>;
 export type ListNode = YAMLSeq<Node>;
 
-/** What a node is, behind aliases. */
+/** The node behind aliases. */
 export function resolve(node: unknown, { targets }: Aliases): Node | null {
   for (let found = node, steps = 0; steps < maxAliasSteps; steps++) {
     if (!isAlias(found)) return (found ?? null) as Node | null;
@@ -39,7 +39,7 @@ export function entriesAt(
   return (mapAt(node, document)?.items ?? []).map((pair) => [pair.key.value, pair.value, pair]);
 }
 
-/** The value of a key that stands in the mapping itself. */
+/** The value of a key in the mapping itself. */
 export function ownValue(map: MapNode | null, key: string): Node | null | undefined {
   return map?.items.find((pair) => pair.key.value === key)?.value;
 }
@@ -82,7 +82,7 @@ export function layersOf(map: MapNode | null, document: Aliases, depth = 0): Map
   return [map, ...sources.flatMap((source) => layersOf(mapAt(source, document), document, depth + 1))];
 }
 
-/** The entry that takes effect, with the mapping that it stands in. */
+/** The entry that takes effect, with its mapping. */
 export function effectivePair(
   layers: readonly MapNode[],
   key: string,

@@ -73,7 +73,7 @@ export interface ImageAccounts {
   groups: ReadonlySet<string>;
 }
 
-/** What an engine can do, and what of the host others use already. */
+/** The abilities of an engine, and the resources of the host that others use. */
 export interface EngineMeans {
   isPodman: boolean;
   /** Of Docker's API, such as `1.51`; '' when it is not known. */
@@ -88,7 +88,7 @@ export interface EngineMeans {
   hasIpv6Pool: boolean;
   /** The networks that do not belong to the project, with their subnets. */
   networks: readonly { name: string; subnets: readonly string[] }[];
-  /** Engine names of all networks and volumes, those of the project too; null where more may be there than the engine lists. */
+  /** Engine names of all networks and volumes, including the project's; null if there may be more than the engine lists. */
   names: { networks: ReadonlySet<string> | null; volumes: ReadonlySet<string> };
   /** The ports that containers outside the project and programs of the host use. */
   takenPorts: readonly TakenPort[];

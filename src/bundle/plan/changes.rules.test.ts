@@ -155,7 +155,7 @@ describe('a service', () => {
     expect(changeOfWeb(before, after({ LEVEL: 'info', REST: '2', NEW: '' }))).toBe('unchanged');
   });
 
-  it('is unchanged by a variable of the name that it gives a value of its own', () => {
+  it('is unchanged by a variable if it sets a value for that name', () => {
     const text = web('environment: {LEVEL: info}, command: LEVEL');
     const [before, after] = [{ variables: { LEVEL: 'a' } }, { version: '2', variables: { LEVEL: 'b' } }];
     expect(changeOfWeb(release(text, before), release(text, after))).toBe('unchanged');

@@ -12,7 +12,7 @@ export interface Change {
   change: 'new' | 'changed' | 'unchanged' | 'removed' | 'unused' | 'unknown';
 }
 
-/** A bundle or the applied release, reduced to what can be compared. */
+/** A bundle or the applied release, reduced to the comparable parts. */
 export interface ComparableRelease extends VariableFacts {
   project: ComposeProject;
   /** sha256 of each file that a service reads or mounts, by path. */
@@ -195,8 +195,8 @@ interface ComparedBundle {
 }
 
 /**
- * True for bundles that differ in nothing but sequence, version text and the versions of their secrets: what a rotated secret
- * and an aborted rollout make of a bundle.
+ * True for bundles that differ only in sequence, version text and the versions of their secrets, as after a rotated
+ * secret and an aborted rollout.
  */
 export function hasSameContent(one: ComparedBundle, other: ComparedBundle): boolean {
   return (

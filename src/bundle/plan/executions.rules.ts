@@ -11,8 +11,9 @@ import {
 import type { ReadService, ResolveText } from './bundleToStart.rules.ts';
 
 /**
- * How a file is run: `program` by the kernel alone, `started` by a shell or by what its image runs first, `read` by a shell as
- * its script, `sourced` where only its lines matter, `hook` by an image that leaves out what is not executable.
+ * The way a file is run: `program` by the kernel alone, `started` by a shell or by the first program of its image,
+ * `read` by a shell as its script. `sourced` means that only its lines matter, `hook` that an image skips it if it is
+ * not executable.
  */
 export type RunMode = 'program' | 'started' | 'read' | 'sourced' | 'hook';
 
@@ -82,7 +83,7 @@ function probesOf(service: ReadService, resolve: ResolveText): KeyedRun[] {
   return runs.map((run) => ({ ...run, key: 'healthcheck.test', node }));
 }
 
-/** The words of a command; those of a text as compose divides it. */
+/** The words of a command; the words of a text as compose divides it. */
 export function argumentsOf(node: ComposeNode | undefined, resolve: ResolveText): string[] {
   if (node === undefined) return [];
   const texts = node.kind === 'list' ? textsOf(node.items).map((text) => resolve(text) ?? '') : null;
@@ -95,7 +96,7 @@ function wordsOf(line: string): string[] {
   );
 }
 
-/** What the words of a command run. */
+/** The programs that the words of a command run. */
 function runPathsOf([program = '', ...rest]: readonly string[], mode: RunMode): RunPath[] {
   const name = program.slice(program.lastIndexOf('/') + 1);
   if (wrappers.test(name))
@@ -117,7 +118,7 @@ function runPathsOf([program = '', ...rest]: readonly string[], mode: RunMode): 
   return [...own, ...(isLine ? shellRuns(argument) : [{ path: argument, mode: 'read' as const }])];
 }
 
-/** What a line for a shell runs, in the places where a command begins. */
+/** The programs that a line for a shell runs, in the places where a command begins. */
 function shellRuns(line: string): RunPath[] {
   const isMadeExecutable = /\bchmod\b/.test(line);
   return line.split(/&&|\|\||[;&|\n]|\$\(|`/).flatMap((part) => {

@@ -28,8 +28,8 @@ import type { WrittenService } from './writtenServices.rules.ts';
 import type { ComposeProject } from '../compose/composeProject.rules.ts';
 
 /**
- * What `up` will surely refuse: of any host with Docker and compose where `engine` is null, else of the host of this engine. What
- * only Docker refuses is left out for Podman.
+ * The faults that `up` will surely refuse: on any host with Docker and compose if `engine` is null, otherwise on the
+ * host of this engine. Faults that only Docker refuses are left out for Podman.
  */
 function hostFaults(bundle: BundleToStart, engine: EngineMeans | null): RefusedFault[] {
   const ofDocker = [readOnlyFaults, memoryFaults, addressFaults];
@@ -49,9 +49,9 @@ function engineFaults(bundle: BundleToStart, engine: EngineMeans): RefusedFault[
   ];
 }
 
-/** What of a bundle will not start. */
+/** The parts of a bundle that will not start. */
 interface StartFaults {
-  /** What the host of the plan surely refuses when compose starts it. */
+  /** The faults that the host of the plan surely refuses when compose starts it. */
   refusals: Refusal[];
   notices: RefusedFault[];
 }
@@ -70,8 +70,8 @@ interface StartingHost {
 }
 
 /**
- * What will not start of a bundle whose compose files could all be read, and what will probably not work. Without an engine, and
- * where the same content runs here already, nothing is refused; a swarm refuses by rules of its own.
+ * The parts that will not start of a bundle whose compose files could all be read, and the parts that will probably not
+ * work. Without an engine, and if the same content already runs here, nothing is refused; a swarm has separate rules.
  */
 export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: StartingHost): StartFaults {
   const { project, manifest, isApplied = false, heads = new Map<string, FileHead>() } = bundle;

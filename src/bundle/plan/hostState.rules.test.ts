@@ -62,7 +62,7 @@ describe('a volume that would have to be recreated (spec §12.2)', () => {
     ['has the driver and the options that the bundle names', { driver: 'local', driver_opts: nfs }, [{ options: nfs }]],
     ['has a variable as its driver', { driver: '$DRIVER' }, [{}]],
     ['has a variable in its options', { driver: 'x', driver_opts: { device: ':/${DIR}' } }, [{}]],
-  ])('is none when the volume %s', (_, bundle, engine) => {
+  ])('is missing when the volume %s', (_, bundle, engine) => {
     const existing = engine.map((volume) => ({ ...found, ...volume }));
     expect(validateVolumes([{ ...declared, ...bundle }], existing, 'deployd-eu-1')).toBeNull();
   });
@@ -139,7 +139,7 @@ describe('a rollback', () => {
     [[], 'raise the sequence, or set agent.allow_rollback in manifest.json', false],
     [['rollback'], 'raise the sequence, as policy.deny: rollback of this host outlives the flags of the bundle', true],
     [['purge'], 'raise the sequence, or set agent.allow_rollback in manifest.json', false],
-  ] as const)('is told its cure where a host denies %j', (deny, cure, isDenied) => {
+  ] as const)('has a cure where a host denies %j', (deny, cure, isDenied) => {
     const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
     expect(validateRollback(manifest, 42, deny)?.faults?.map((fault) => fault.cure)).toEqual([cure]);
     const flagged = { ...manifest, agent: { ...manifest.agent, allow_rollback: true } };

@@ -65,7 +65,7 @@ export const ignoredInFile: readonly IgnoredKey[] = [
 /** The keys that no orchestrator reads. */
 const ignoredEverywhere: ReadonlySet<string> = new Set(['develop', 'version']);
 
-/** What the compose files say and the agent does without; one line for each service and each reason. */
+/** The keys of the compose files that the agent ignores; one line for each service and each reason. */
 export function ignoredKeys(
   files: readonly ComposeFile[],
   projectName: string,

@@ -30,7 +30,7 @@ export interface LocalImage {
   architecture: string;
 }
 
-/** What an apply pulls. */
+/** The pulls of an apply. */
 interface PullPlan {
   /** Services whose images are pulled. */
   pulled: ServiceImage[];
@@ -39,8 +39,8 @@ interface PullPlan {
 }
 
 /**
- * Selects what an apply pulls, by `pull_policy` as compose defines it: without the key each image, except one that is named by its
- * digest and is on the host, whose content cannot change.
+ * Selects what an apply pulls, by `pull_policy` as compose defines it: without the key each image, except one that is
+ * named by its digest and is on the host, whose content cannot change.
  */
 export function pullPlanOf(services: readonly ServiceImage[], nowMs: number): PullPlan {
   const pulled = services.filter((service) => isPulled(service, nowMs));
@@ -59,7 +59,7 @@ function isPulled({ image, pullPolicy, local }: ServiceImage, nowMs: number): bo
   return ageMs < 0 || ageMs >= intervalMs;
 }
 
-/** An image of a bundle, and what an apply does about it; `unknown` where only the value of a variable tells. */
+/** An image of a bundle, and the action of an apply for it; `unknown` if only the value of a variable decides. */
 export interface PlannedPull {
   image: string;
   services: string[];
@@ -82,7 +82,7 @@ export function writtenPulls(bundle: ComparableRelease): Omit<ServiceImage, 'loc
   });
 }
 
-/** What an apply of a bundle pulls on a host that has these images, by image. */
+/** The images that an apply of a bundle pulls on a host that has these images, by image. */
 export function plannedPulls(bundle: ComparableRelease, { local, nowMs }: EngineImages): PlannedPull[] {
   const written = writtenPulls(bundle).map((each) => ({ ...each, local: local.get(each.image) ?? null }));
   const { pulled, absent } = pullPlanOf(written, nowMs);
@@ -116,8 +116,8 @@ export function formatPulls(pulls: readonly PlannedPull[]): string[] {
 export type ServiceImages = ReadonlyMap<string, LocalImage>;
 
 /**
- * Owners of copied configs and secrets that the container does not get: the file belongs to the user of the image, and Docker
- * 20.10 looks any user but root up among those of the host.
+ * Owners of copied configs and secrets that the container does not get. The file belongs to the user of the image, and
+ * Docker 20.10 looks up any user except root among the users of the host.
  */
 export function copiedOwnerFaults(
   { files, services }: BundleToStart,
@@ -161,7 +161,7 @@ const problems = {
   }),
 };
 
-/** Images of another processor than that of the host. */
+/** Images for another processor than the host's. */
 export function processorNotices(
   { files, services }: BundleToStart,
   images: ServiceImages,
@@ -185,7 +185,7 @@ function nameOf({ text }: ReadService): string {
   return name === '' ? '' : ` ${printable(name)}`;
 }
 
-/** What else a processor runs. */
+/** Other processors whose programs a processor runs. */
 const alsoRuns: Readonly<Record<string, readonly string[]>> = {
   x86_64: ['i386'],
   aarch64: ['arm'],

@@ -16,7 +16,7 @@ const means: EngineMeans = {
   ...{ networks: [], names: { networks: new Set<string>(), volumes: new Set<string>() }, takenPorts: [] },
 };
 
-/** What a bundle has in `conf/run.sh` and in `conf/prog`. */
+/** The content of `conf/run.sh` and `conf/prog` in a bundle. */
 interface Content {
   text?: string;
   isExecutable?: boolean;

@@ -17,10 +17,10 @@ export interface FileHead {
   isExecutable: boolean;
 }
 
-/** What notices are drawn from. */
+/** The facts for notices. */
 export interface NoticeFacts {
   start: BundleToStart;
-  /** What the compose files say about the end of each service. */
+  /** The end of each service, by the compose files. */
   written: readonly WrittenService[];
   /** By path of the bundle. */
   heads: ReadonlyMap<string, FileHead>;
@@ -29,7 +29,7 @@ export interface NoticeFacts {
   images: ServiceImages;
 }
 
-/** What will probably not work as it is written, of what the files of a bundle show. */
+/** The parts that will probably not work, by the files of a bundle. */
 export function noticesOf({ start, written, heads, engine, images }: NoticeFacts): RefusedFault[] {
   const { files, services, resolve } = start;
   const runs = executionsOf(services, { files, resolve, paths: heads.keys() });
@@ -67,7 +67,7 @@ const byteOrderMark = '\u00ef\u00bb\u00bf';
 const lineCure = 'store it with lines that end with LF (`sed -i "s/\\r$//"`)';
 const modeCure = 'make it executable (`chmod +x`) before the bundle is packed, or start it with a shell';
 
-/** What is wrong with a file that a service runs; one problem at most. */
+/** The fault of a file that a service runs; one problem at most. */
 function fileNotice(run: Execution, { text, isExecutable }: FileHead, architecture: string | null): Problem[] {
   const { mode } = run;
   const isRun = mode === 'program' || mode === 'started' || mode === 'hook';
@@ -99,7 +99,7 @@ function isShellScript({ mode, path }: Execution, text: string): boolean {
   return mode === 'read' || mode === 'sourced' || path.endsWith('.sh') || /^#![^\n]*sh\b/.test(text);
 }
 
-/** What an ELF header calls a processor, in the words of the kernel. */
+/** The processor of an ELF header, in the words of the kernel. */
 const machines: Readonly<Record<number, string>> = {
   3: 'i386',
   21: 'ppc64le',
@@ -207,7 +207,7 @@ function endsAtOnce(line: string): boolean {
     .every((part) => endingProgram.test(part.split(/\s/, 1)[0] ?? '') || endingCommand.test(part));
 }
 
-/** How programs are told how much memory to use: the pattern, and the bytes of a number without a unit. */
+/** The ways to set the memory of programs: the pattern, and the bytes of a number without a unit. */
 const heapOptions: readonly { pattern: RegExp; unit: number }[] = [
   { pattern: /(?:^|[\s"'=])(-Xmx)(\d+)([kmgt]?)b?(?=[\s"']|$)/i, unit: 1 },
   { pattern: /(--max[-_]old[-_]space[-_]size=)(\d+)()/, unit: 2 ** 20 },

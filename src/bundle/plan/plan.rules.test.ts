@@ -247,7 +247,7 @@ describe('the wait for health', () => {
   const slow = (period: string) =>
     `services: {web: {image: a, healthcheck: {test: x, start_period: ${period}}}, job: {image: b, restart: "no"}}`;
 
-  it('is that of the host, or what the services demand', () => {
+  it('is the limit of the host, or the time that the services require', () => {
     expect(planOf(bundle('services: {web: {image: a}}'), here).wait).toMatchObject({ seconds: 300, chain: [] });
     expect(planOf(bundle(slow('10m')), here).wait).toEqual({
       seconds: 690,

@@ -31,7 +31,7 @@ import { shownSecrets, validateSecretPaths, validateVariables } from './variable
 import { type WaitLimits, type WaitPlan, waitPlanOf } from './waitPlan.rules.ts';
 import type { Healthcheck } from './writtenServices.rules.ts';
 
-/** What an apply of a bundle would do on this host: the output of `deployd plan --json` (spec §2). */
+/** The effects of an apply of a bundle on this host: the output of `deployd plan --json` (spec §2). */
 export interface Plan {
   /** Null when the manifest cannot be used. */
   bundle: Pick<Manifest, 'name' | 'env' | 'version' | 'sequence'> | null;
@@ -39,29 +39,29 @@ export interface Plan {
   sha: Sha | null;
   /** One for each refusal code, in the order of a tick's lines. */
   refusals: Refusal[];
-  /** What the host's policy lets through of the files as written, without a flag of the bundle. */
+  /** The privileges in the files as written that only the host's policy permits, without a flag of the bundle. */
   permitted: PermittedPower[];
   disk: { paths: readonly string[]; free_bytes: number | null; needed_bytes: number }[];
-  /** The profiles that the bundle chooses, and those of the applied release that it does not. */
+  /** The profiles that the bundle chooses, and the profiles of the applied release that it does not. */
   profiles: Change[];
   services: Change[];
   volumes: Change[];
   images: Change[];
-  /** What the apply pulls, by image; absent where nobody knows which images the host has, or verifies them first. */
+  /** The pulls of the apply, by image; absent if the images on the host are unknown, or are verified first. */
   pulls?: PlannedPull[];
   /** How long an apply waits; absent when the manifest cannot be used. */
   wait?: WaitPlan;
-  /** What the compose files say and the agent does without. */
+  /** The keys of the compose files that the agent ignores. */
   ignored: string[];
   /** The variables that the bundle supplies itself, none of them secret. */
   variables: Manifest['variables'];
-  /** What is not refused, since the same content is applied here already, and would be refused of another bundle. */
+  /** Faults that are not refused, because the same content is already applied here, and would be refused for another bundle. */
   warnings: RefusedFault[];
-  /** What will probably not work as it is written; never a reason to refuse. */
+  /** The parts that will probably not work; never a reason to refuse. */
   notices: RefusedFault[];
   /** The services that show values of secrets to others than their own containers. */
   shown: string[];
-  /** Who signed the bundle; absent where no signatures were judged. */
+  /** The signers of the bundle; absent if no signatures were verified. */
   signers?: readonly string[];
   /** Checks that were not made; the plan says nothing about them. */
   not_judged: { codes: RefusalCode[]; why: string }[];
@@ -100,7 +100,7 @@ export interface HostFacts {
     policyFacts: EnginePolicyFacts;
     filesystems: DiskSpace['filesystems'];
     headroomBytes: number;
-    /** What it can do, and what others use; absent where nobody asks. */
+    /** The abilities of the engine, and the resources in use; absent if nobody asks. */
     means?: EngineMeans;
     /** The images of the bundle that it has; absent where they do not decide what is pulled. */
     images?: EngineImages;
@@ -118,7 +118,7 @@ export const noHost: HostFacts = {
   ...{ policyHost: anyHost, highestSequence: noFact, applied: noFact, engine: noFact },
 };
 
-/** What each orchestrator shows. */
+/** The rows of each orchestrator. */
 const shownBy: Record<OrchestratorName, typeof shownSecrets> = { compose: () => [], swarm: shownSecrets };
 
 /** Validates a bundle and collects all of its refusals (spec §9.1), for a tick and for `plan` alike. */

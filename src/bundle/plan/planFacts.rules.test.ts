@@ -90,7 +90,7 @@ it('space for images is needed only where one is pulled', () => {
   }
 });
 
-it('where permitted paths lead is told to be unknown without a host', () => {
+it('the targets of links in permitted paths are reported as unknown without a host', () => {
   const why = 'where links in the permitted paths lead was not looked at';
   const row = { codes: ['PRIVILEGED_REFUSED'], why };
   const notJudged = (permit: Partial<Permits>, paths: HostPaths | null) =>
@@ -131,7 +131,7 @@ it('a refusal keeps its faults, and one without any is a fault itself', () => {
   expect(abortedPlan(plan.refusals, null).refusals).toEqual(plan.refusals);
 });
 
-it('a plan that a refusal ended judges nothing after it', () => {
+it('a plan that a refusal ended checks nothing after it', () => {
   const refusals = [{ code: 'BUNDLE_UNSAFE' as const, detail: 'x' }];
   const codes = refusalCodes.slice(refusalCodes.indexOf('MANIFEST_INVALID'));
   expect(abortedPlan(refusals, 'a'.repeat(64))).toEqual({

@@ -48,7 +48,7 @@ export function takenPortFaults(
   );
 }
 
-/** Whether a network binds ports that name no address to one of its own. */
+/** Whether a network binds ports without an address to one of its addresses. */
 function hasBindingAddress(root: ComposeNode): boolean {
   return entriesOf(valueAt(root, 'networks')).some(([, network]) =>
     entriesOf(valueAt(network, 'driver_opts')).some(([key]) => key.includes('host_binding')),

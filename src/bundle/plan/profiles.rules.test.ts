@@ -40,7 +40,7 @@ describe('the chosen profiles', () => {
     expect(refusalOf(services, profiles)).toBe(told);
   });
 
-  it('are not judged when a compose file could not be read', () => {
+  it('are not checked when a compose file could not be read', () => {
     expect(refusalOf('web: {image: x}', ['p'], ['compose.yaml', 'more.yaml'])).toBeNull();
   });
 

@@ -76,7 +76,7 @@ it('services that depend on each other in a circle are refused', () => {
   expect(refusalOf([web('depends_on: [db]')])).toBeNull();
 });
 
-it.each(['network_mode', 'ipc', 'pid'])('only the %s counts that is in force', (key) => {
+it.each(['network_mode', 'ipc', 'pid'])('only the %s counts that takes effect', (key) => {
   const [joined, own] = [`${key}: "service:db"`, `${key}: host`];
   const back = `services: {db: {${key}: "service:web"}}`;
   expect(refusalOf([web(joined), back])).toContain('circle: web, db, web');

@@ -15,9 +15,10 @@ import { namePattern } from '../policy/validators.rules.ts';
 import type { ComposeProject } from '../compose/composeProject.rules.ts';
 
 /**
- * COMPOSE_REFUSED for what compose refuses when it loads the files: a service that runs and names a service, network, volume,
- * config or secret that the bundle does not have, and services that depend on each other in a circle; or null. Nothing is said
- * of a bundle whose compose files could not all be read, nor of what is not a name, which the policy refuses.
+ * COMPOSE_REFUSED for faults that compose refuses when it loads the files, or null. These are a running service that
+ * names a service, network, volume, config or secret that the bundle does not have, and services that depend on each
+ * other in a circle. A bundle whose compose files could not all be read is not checked, nor are invalid names, which
+ * the policy refuses.
  */
 export function validateReferences(
   { files, services, active }: ComposeProject,

@@ -52,7 +52,7 @@ describe('an image', () => {
     ]);
   });
 
-  it('is none of a service that is built, and names no digest of a directory', () => {
+  it('is missing for a service that is built, and names no digest of a directory', () => {
     const text = 'services: {a: {build: .}, b: {image: "v:$DEPLOYD_SHA"}}';
     const { images } = changesOf({ ...release(text), sha: null }, [], present(null, []));
     expect(images).toEqual([{ name: 'v:of a directory', change: 'new' }]);

@@ -91,8 +91,8 @@ export function namesWithoutValue(environment: ComposeNode | undefined): string[
 }
 
 /**
- * For each service that has values of secrets in its own text, not in what it mounts, the variables: a swarm shows these values to
- * whoever may inspect services.
+ * For each service with values of secrets in its own text, not in mounted files, the variables: a swarm shows these
+ * values to everyone who may inspect services.
  */
 export function shownSecrets({ project, texts }: BundleSources, secrets: readonly string[]): string[] {
   return [...project.services].flatMap(([name, layers]) => {
@@ -127,7 +127,7 @@ function pathFault(path: string): string | null {
   return /^[A-Za-z0-9._~@+=:,/-]+$/.test(path) ? null : 'has a character other than letters, digits and ._~@+=:,-';
 }
 
-/** What decides the values of variables that are not secrets. */
+/** The sources of the values of variables that are not secrets. */
 export interface VariableFacts {
   /** Null for a directory. */
   sha: Sha | null;
@@ -136,7 +136,7 @@ export interface VariableFacts {
   variables: Readonly<Record<string, string>>;
 }
 
-/** The variables whose values are known: those of the bundle and two of the agent. */
+/** The variables whose values are known: the variables of the bundle and two of the agent. */
 export function knownVariables({ sha, version, variables }: VariableFacts): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(variables),

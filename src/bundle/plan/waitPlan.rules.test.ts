@@ -84,7 +84,7 @@ describe('the demand of a healthcheck', () => {
     expect(demand(healthcheck)).toEqual({ seconds, why });
   });
 
-  it('is that of the image where the file does not say it', () => {
+  it('comes from the image if the file does not have it', () => {
     expect(demand('{}', ofImage)).toEqual({ seconds: 80, why: 'start_period 60s + 4 × interval 5s' });
     expect(demand('{interval: 30s}', ofImage)).toEqual({ seconds: 180, why: 'start_period 60s + 4 × interval 30s' });
     expect(demand('{disable: true}', ofImage).seconds).toBe(0);
@@ -101,7 +101,7 @@ db: {image: a, healthcheck: {test: x, interval: 60s}, depends_on: {seed: {condit
 seed: {image: a}
 job: {image: a}`;
 
-  it('is that of the longest chain, in which only healthy dependencies count', () => {
+  it('is the time of the longest chain, in which only healthy dependencies count', () => {
     const longest = longestChain(awaited(chain));
     expect(longest.seconds).toBe(390);
     expect(describeChain(longest)).toBe('api 300s (3 × interval 100s), then web 90s (3 × interval 30s)');

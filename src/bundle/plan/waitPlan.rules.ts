@@ -29,7 +29,7 @@ export interface WaitPlan {
   unknown_images: string[];
 }
 
-/** What a host says about waits. */
+/** The limits of a host for waits. */
 export interface WaitLimits {
   health_timeout_s: number;
   health_timeout_max_s: number;

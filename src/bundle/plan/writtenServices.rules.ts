@@ -16,7 +16,7 @@ import { durationSeconds } from '../policy/quantities.rules.ts';
  */
 export type ServiceKind = 'job' | 'once' | 'service';
 
-/** What makes a service a job; one of `restart: "no"` is none if its image has a healthcheck. */
+/** The reasons why a service is a job; one with `restart: "no"` is not a job if its image has a healthcheck. */
 export type JobReason = 'awaited' | 'mode' | 'restart';
 
 /** A service that another one waits for before it starts. */
@@ -25,7 +25,7 @@ export interface Prerequisite {
   condition: 'started' | 'healthy' | 'completed';
 }
 
-/** What the compose files say about the end, the health and the order of a service. */
+/** The end, the health and the order of a service, by the compose files. */
 export interface WrittenService {
   name: string;
   image: string | null;
@@ -107,7 +107,7 @@ function healthcheckOf(layers: readonly ComposeNode[], read: ReadText): Healthch
   };
 }
 
-/** A healthcheck of a compose file or an image; absent numbers are those of the engine. */
+/** A healthcheck of a compose file or an image; absent numbers are the engine's. */
 export interface Healthcheck {
   /** Whether the compose file, or the image, says anything about it. */
   isWritten: boolean;
@@ -120,7 +120,7 @@ export interface Healthcheck {
   retries: number | undefined;
 }
 
-/** What the engine keeps of a healthcheck, with times in nanoseconds; 0 is the engine's own number. */
+/** The engine's form of a healthcheck, with times in nanoseconds; 0 is the engine's own number. */
 export interface EngineHealthcheck {
   Test?: string[] | null;
   StartPeriod?: number;
@@ -137,10 +137,10 @@ export interface HealthDemand {
 }
 
 const nanosecondsPerSecond = 1e9;
-/** What the engine takes where neither file nor image says it. */
+/** The engine's values if neither file nor image has them. */
 const [defaultIntervalS, defaultRetries] = [30, 3];
 
-/** Of a service without a healthcheck. */
+/** For a service without a healthcheck. */
 export const noDemand: HealthDemand = { seconds: 0, why: '' };
 
 /** The healthcheck of an image, or of a created container, in which the engine has merged file and image. */
@@ -158,7 +158,7 @@ export function engineHealthcheckOf(kept: EngineHealthcheck | null | undefined):
   };
 }
 
-/** The healthcheck of the file completed by that of the image, as the engine does it; null for an image that is not known. */
+/** The healthcheck of the file completed by the healthcheck of the image, as the engine does it; null for an unknown image. */
 export function mergeHealthcheck(file: Healthcheck, image: Healthcheck | null): Healthcheck {
   if (file.isOff || image === null) return file;
   if (!file.isWritten) return image;
@@ -173,7 +173,7 @@ export function mergeHealthcheck(file: Healthcheck, image: Healthcheck | null): 
   };
 }
 
-/** True for a healthcheck that the engine runs; the test of one without is that of an image that is not known. */
+/** True for a healthcheck that the engine runs; a healthcheck without a test uses the test of an unknown image. */
 export function hasHealthcheck({ isWritten, isOff }: Healthcheck): boolean {
   return isWritten && !isOff;
 }

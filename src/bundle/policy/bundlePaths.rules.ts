@@ -46,8 +46,8 @@ const locationFaults = {
 } as const;
 
 /**
- * The source of a writable mount in the release, which goes with the second next bundle, together with what containers wrote.
- * Content that is applied already may keep it.
+ * The source of a writable mount in the release, which is removed with the second next bundle, together with the files
+ * that containers wrote. Content that is applied already may keep it.
  */
 export function writableSource(cure: string): Validator {
   return textValidator((source, value, location) => {
@@ -118,7 +118,7 @@ function otherForm(source: string, value: ComposeNode, location: ValueLocation):
 }
 
 /**
- * The source of a bind mount. Outside the release it is a power over the host. The release's root, compose files and
+ * The source of a bind mount. Outside the release it is a privilege over the host. The release's root, compose files and
  * missing paths are always refused; the engine would create a missing path as root.
  */
 export function bindSource(isWritable: boolean): Validator {
@@ -161,10 +161,10 @@ export function isPlainHostPath(source: string): boolean {
   return source.startsWith('/') && !source.includes(':') && !source.split('/').includes('..');
 }
 
-/** What every program may know of the host, and containers read only to tell the time as it does. */
+/** Files of the host that every program may know, and that containers read only to show the time as it does. */
 const timeFiles = ['/etc/localtime', '/etc/timezone'];
 
-/** A path of the host; the engine's socket is a power of its own. */
+/** A path of the host; the engine's socket is a separate privilege. */
 function hostMount(
   { source, isWritable }: { source: string; isWritable: boolean },
   value: ComposeNode,

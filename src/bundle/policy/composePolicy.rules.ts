@@ -32,7 +32,7 @@ import { atKey, mappingOf } from './validators.rules.ts';
 
 const validateTopLevel = mappingOf(topLevelKeys);
 
-/** What only this orchestrator refuses. */
+/** The faults that only this orchestrator refuses. */
 const orchestratorValidators: Record<OrchestratorName, Validator> = {
   compose: findingsWithoutEffect,
   swarm: swarmFindings,
@@ -41,7 +41,7 @@ const orchestratorValidators: Record<OrchestratorName, Validator> = {
 const validateForOrchestrator: Validator = (root, location) =>
   orchestratorValidators[location.facts.host.orchestrator ?? 'compose'](root, location);
 
-/** Facts about a bundle besides its compose files. */
+/** Facts about a bundle in addition to its compose files. */
 type PolicyContext = Omit<
   PolicyFacts,
   | 'composeFiles'
@@ -73,13 +73,13 @@ export function validateComposePolicy(project: ComposeProject, context: PolicyCo
   return judgeComposePolicy(project, context).refusals;
 }
 
-/** The same, with the powers that the host permits. */
+/** The same, with the privileges that the host permits. */
 export function judgeComposePolicy(project: ComposeProject, context: PolicyContext): Judgement {
   const { manifest, isApplied = false, host = anyHost } = context;
   return judge(composeFindings(project, context), { agent: manifest.agent, host, isApplied });
 }
 
-/** What the files of a bundle ask for that would have no effect on a host with compose. */
+/** The keys in the files of a bundle that would have no effect on a host with compose. */
 export function faultsWithoutEffect(project: ComposeProject, context: Omit<PolicyContext, 'manifest'>): RefusedFault[] {
   const { files } = project;
   const compose = files.map(({ path }) => path);
@@ -89,7 +89,7 @@ export function faultsWithoutEffect(project: ComposeProject, context: Omit<Polic
   );
 }
 
-/** The powers over a host that a bundle's compose files ask for, each once. */
+/** The privileges over a host that a bundle's compose files need, each once. */
 export function askedPowers(project: ComposeProject, context: PolicyContext): Power[] {
   const powers = composeFindings(project, context).flatMap(({ power }) => power ?? []);
   return [...new Map(powers.map((power) => [JSON.stringify(power), power])).values()];

@@ -94,7 +94,7 @@ describe('owner and mode of configs and secrets', () => {
     ['configs: [{source: c, mode: "0400"}]', [2, 34]],
     ['configs: [{source: c, mode: 0400}]', [2, 20]],
     ['configs: [{source: c, mode: "0400"}]', null],
-  ] as const)('allows a mode that compose reads as it is meant: %s', (service, composeVersion) => {
+  ] as const)('allows a mode that compose reads correctly: %s', (service, composeVersion) => {
     expect(textsOf(service, { host: { composeVersion } })).toEqual([]);
   });
 
@@ -169,7 +169,7 @@ describe('keys that a host would leave out', () => {
     expect(textsOf(service, { host: recent, engineApi: [1, 48] })).toEqual([]);
   });
 
-  it('are judged where the whole service is known: a base may name the condition of its attempts', () => {
+  it('are checked for the whole service: a base may have the condition of its attempts', () => {
     const policy = (more: string) => `deploy: {restart_policy: {${more}}}`;
     expect(textsOf(policy('max_attempts: 3'))).toHaveLength(1);
     expect(
@@ -189,7 +189,7 @@ describe('keys that a host would leave out', () => {
     ],
     ['services: {base: {image: a, deploy: {placement: {max_replicas_per_node: 1}}}, web: {extends: base, scale: 2}}'],
     ['services: {web: {image: a, deploy: {restart_policy: {max_attempts: 3}}}}', 'services: {web: {scale: 1}}'],
-  ])('are judged over all files and bases: %s', (...files) => {
+  ])('are checked over all files and bases: %s', (...files) => {
     expect(textsOfFiles(...files)).toEqual([expect.stringContaining(' is refused on a host with compose')]);
   });
 
@@ -206,7 +206,7 @@ describe('keys that a host would leave out', () => {
     expect(textsOfFiles(...files)).toEqual([]);
   });
 
-  it('are allowed in a swarm, which has rules of its own', () => {
+  it('are allowed in a swarm, which has separate rules', () => {
     const service = 'secrets: [{source: k, mode: 0400}], deploy: {replicas: 2, placement: {max_replicas_per_node: 1}}';
     expect(textsOf(service, { host: { orchestrator: 'swarm' } })).toEqual([]);
   });

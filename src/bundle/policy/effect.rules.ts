@@ -16,7 +16,7 @@ import { pullIntervalMs } from './quantities.rules.ts';
 import { isFalse } from './validators.rules.ts';
 
 /**
- * What a compose file, or compose's rendered model, asks for that would have no effect on a host with compose; no flag lifts it.
+ * The keys of a compose file, or compose's rendered model, that would have no effect on a host with compose; no flag lifts it.
  * Content that is applied already may keep it.
  */
 export function findingsWithoutEffect(root: ComposeNode, location: ValueLocation): Finding[] {
@@ -44,7 +44,10 @@ interface LeftOutBy {
 
 type Row = LeftOutBy & { key: string; cure: string; example: string; isHarmless?: (text: string) => boolean };
 
-/** Keys of a service that older programs accept and leave out, or refuse. The versions of compose are documented or measured. */
+/**
+ * Keys of a service that older programs accept and leave out, or refuse. The versions of compose are documented or
+ * measured.
+ */
 const rows: readonly Row[] = [
   {
     ...{ key: 'annotations', compose: [2, 26], api: [1, 43], engine: 'Docker 24' },
@@ -96,7 +99,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-/** What a file may not say besides its services, since it would have no effect there. */
+/** The keys outside services that would have no effect. */
 export const composeFileGaps: readonly KeyGap[] = [
   versionGap({
     ...{ key: 'networks.*.enable_ipv4', compose: [2, 33], api: [1, 48], engine: 'Docker 28' },
@@ -121,7 +124,7 @@ function mountsWithColon(service: ComposeNode, key: 'source' | 'target'): Compos
   return written.filter((node) => (textOf(node) ?? '').replace(/\$\{[^}]*\}/g, '').includes(':'));
 }
 
-/** What a service may not say on a host with compose, since it would have no effect there. */
+/** The keys that would have no effect for a service on a host with compose. */
 export const composeGaps: readonly KeyGap[] = [
   ...rows.map(versionGap),
   ...[
@@ -210,8 +213,9 @@ function isBefore(version: Version | null | undefined, [major, minor]: Version):
 }
 
 /**
- * Owners and modes of configs and secrets that compose does not give them. It mounts a file as it is, and copies the content of a
- * variable or of `content` with the mode, and with the owner only where the container has no user; otherwise the file belongs to that.
+ * Owners and modes of configs and secrets that compose does not give them. It mounts a file unchanged. It copies the
+ * content of a variable or of `content` with the mode, and with the owner only if the container has no user; otherwise
+ * the file belongs to that user.
  */
 function contentAccessFindings(service: ComposeNode, location: ValueLocation): Finding[] {
   const { mountedContents, mergedServices } = location.facts;
@@ -312,7 +316,7 @@ function copiedFindings(reference: ComposeNode, users: readonly MergedService[],
   });
 }
 
-/** What a reference asks for of the owner of copied content that a container with a user does not give; null where it gets it. */
+/** The owner of copied content in a reference that a container with a user does not give; null if the file gets it. */
 export function lostOwner(reference: ComposeNode, user: string): ReturnType<typeof ownersOf>[number] | null {
   if (user === '' || user.includes('$')) return null;
   const [uid = '', gid = null] = user === 'root' ? ['0', '0'] : user.split(':');
@@ -331,7 +335,10 @@ function writtenAt(reference: ComposeNode, key: string): Scalar[] {
   return isText(node) && node.text !== '' ? [node] : [];
 }
 
-/** A mode as compose reads it: of a number octal after a zero, else decimal; of a text octal. Null for a variable, and for no mode. */
+/**
+ * A mode as compose reads it: of a number octal after a zero, else decimal; of a text octal. Null for a variable, and
+ * for no mode.
+ */
 export function modeOf(text: string, isText = false): number | null {
   if (isText) return /^\+?[0-7]+$/.test(text) ? parseInt(text, 8) : null;
   const number = text.replaceAll('_', '').replace(/^\+/, '');

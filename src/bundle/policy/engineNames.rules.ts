@@ -12,7 +12,7 @@ import {
 import { countOf } from './limits.rules.ts';
 import { textValidator } from './validators.rules.ts';
 
-/** What engines accept as a name. */
+/** The names that engines accept. */
 const engineName = /^[a-zA-Z0-9][\w.-]+$/;
 
 /** Names that compose gives to a container while it replaces it; the agent removes such leftovers. */

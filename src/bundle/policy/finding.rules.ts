@@ -16,17 +16,17 @@ export interface Finding {
   power?: Power;
   /** A path of the host that is mounted in a form that no permit grants. */
   hostPath?: string;
-  /** What is found in its place where the same content is applied on the host already, which is then only a warning. */
+  /** The finding in its place if the same content is already applied on the host, which is then only a warning. */
   whenApplied?: Finding[];
 }
 
-/** What is wrong with a value, and what to do about it. */
+/** The fault of a value, and its cure. */
 export interface Problem {
   readonly message: string;
   readonly cure: string;
 }
 
-/** Facts that the policy uses besides the compose file. */
+/** Facts that the policy uses in addition to the compose file. */
 export interface PolicyFacts extends Partial<EnginePolicyFacts> {
   /** Paths of the bundle's files and directories, relative to its root. */
   readonly releaseFiles: ReadonlySet<string>;
@@ -35,7 +35,7 @@ export interface PolicyFacts extends Partial<EnginePolicyFacts> {
   readonly projectName: string;
   /** Paths of the compose files themselves. */
   readonly composeFiles: readonly string[];
-  /** Of all compose files of the bundle. */
+  /** For all compose files of the bundle. */
   readonly openedPaths: OpenedPaths;
   /** Keys of the volumes that all compose files of the bundle mount for reading alone. */
   readonly readOnlyVolumes: ReadonlySet<string>;
@@ -96,7 +96,7 @@ export function refuseVariable(value: ComposeNode, location: ValueLocation, mess
   return refusePrivilege(value, location, { message, cure: `write it out, or ${flagCure}` });
 }
 
-/** A power over the host, which `allow_privileged` or a permit of the host grants. */
+/** A privilege over the host, which `allow_privileged` or a permit of the host grants. */
 export function refusePower(
   value: ComposeNode,
   location: ValueLocation,

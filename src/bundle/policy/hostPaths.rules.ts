@@ -5,16 +5,16 @@ import type { HostMount, HostPaths, PolicyHost, Power } from './policyHost.rules
 /** Directories of which the agent has its own, so that it cannot see where links in the host's lead. */
 const unseenDirectories = ['/tmp', '/var/tmp', '/dev'];
 
-/** What each process sees of itself and of others. */
+/** The view of each process on itself and on others. */
 const processPath = /^\/proc\/(\d+|self|thread-self)(\/|$)/;
 
-/** Where it leads is not told: the path may be the value of a secret. */
+/** Its target is not shown: the path may be the value of a secret. */
 const leadsElsewhere = 'it is a link or below a link, and no permit names its target (readlink -f)';
 
 /**
- * Why a bind mount is not permitted, null when it is. Without facts of the host only the written path is compared: so it
- * is for a bundle that is judged elsewhere. `asked` are all bind mounts of the project: a container that may write to a
- * directory could replace what is below it by a link, which the engine follows at the next start.
+ * Why a bind mount is not permitted, null when it is. Without facts of the host only the written path is compared: this
+ * is the case for a bundle that is validated elsewhere. `asked` are all bind mounts of the project: a container that
+ * may write to a directory could replace what is below it by a link, which the engine follows at the next start.
  */
 export function bindFault(
   { entry, isWritable = true }: Power,

@@ -87,8 +87,8 @@ function refuseService(service: string, message: string): Finding[] {
 }
 
 /**
- * Limits on what a bundle may ask of compose (docs/bundle-limits.md lists them): more than applications need, and small enough
- * for every compose from 2.20 on to finish within seconds.
+ * Limits on the requests of a bundle to compose (docs/bundle-limits.md lists them). Applications need less, and every
+ * compose from 2.20 on finishes within seconds.
  */
 export const composeLimits = {
   /** Containers of one service. */

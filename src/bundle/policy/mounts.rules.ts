@@ -136,7 +136,7 @@ export const mounts: Validator = listOf(oneOfKinds({ scalar: shortMount, map: lo
 
 const tmpfsOption = /^(ro|rw|noexec|exec|nosuid|nodev|noatime|(size|mode|uid|gid|nr_inodes)=[\w%]+)$/;
 
-/** A size that is a variable, whose value is judged in the rendered model. */
+/** A size that is a variable, whose value is checked in the rendered model. */
 const variableSize = /(?<=(?:^|[:,])size=)\$(?:\w+|\{\w+(?::?[-?+][^${}:,]*)?\})(?=,|$)/g;
 
 /** Options of a tmpfs that are privileges: they allow device files or setuid programs. */

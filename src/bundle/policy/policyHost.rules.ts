@@ -1,7 +1,7 @@
 import { defaultPolicy, type HostPolicy, type PermitKey } from '../../api/hostPolicy.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 
-/** What is known of the host's paths that a bundle wants to mount. */
+/** The known facts about the host's paths that a bundle mounts. */
 export interface HostPaths {
   /** Where each path leads, all links resolved; null for one that is missing or that the agent cannot follow. */
   readonly resolved: ReadonlyMap<string, string | null>;
@@ -17,10 +17,10 @@ export interface HostMount {
   readonly isWritable: boolean;
 }
 
-/** What runs the services of a bundle: compose on one host, or Docker Swarm on several. */
+/** The orchestrator of a bundle's services: compose on one host, or Docker Swarm on several. */
 export type OrchestratorName = 'compose' | 'swarm';
 
-/** The host that a bundle is judged for. */
+/** The host for which a bundle is validated. */
 export interface PolicyHost {
   /** By default compose. */
   readonly orchestrator?: OrchestratorName;
@@ -29,18 +29,18 @@ export interface PolicyHost {
   readonly policy: HostPolicy;
   /** Paths of the engine's sockets: whoever may write to one is root on the host. */
   readonly engineSockets: readonly string[];
-  /** Null when the bundle is judged elsewhere. */
+  /** Null if the bundle is validated elsewhere. */
   readonly paths: HostPaths | null;
 }
 
-/** Names on the engine of what does not belong to the project. */
+/** Names on the engine outside the project. */
 export interface NamesOutside {
   readonly containers: ReadonlySet<string>;
   readonly networks: ReadonlySet<string>;
   readonly volumes: ReadonlySet<string>;
 }
 
-/** What the policy judges by, of an engine. */
+/** The facts of an engine for the policy. */
 export interface EnginePolicyFacts {
   /** Names of the containers, networks and volumes that do not belong to the project. */
   readonly outside: NamesOutside;
@@ -58,12 +58,12 @@ export const defaultEngineSockets = ['/run', '/var/run'].flatMap((run) => socket
 /** Any host without a policy. */
 export const anyHost: PolicyHost = { policy: defaultPolicy, engineSockets: defaultEngineSockets, paths: null };
 
-/** A power over the host that a value asks for, and that `policy.permit` can grant. */
+/** A privilege over the host that a value needs, and that `policy.permit` can grant. */
 export interface Power {
   readonly permit: PermitKey;
-  /** What is permitted: a capability, a service, a path. It may be the value of a secret in a rendered model. */
+  /** The permitted entry: a capability, a service, a path. It may be the value of a secret in a rendered model. */
   readonly entry: string;
-  /** Of a bind mount. */
+  /** For a bind mount. */
   readonly isWritable?: boolean;
   /** The service that asks for it; absent for a network or volume. */
   readonly service?: string;

@@ -9,7 +9,7 @@ import { bindFault, holdsSocket, matchesGlob } from './hostPaths.rules.ts';
 import { permitEntry, type PermittedPower, type PolicyHost, type Power } from './policyHost.rules.ts';
 import { atKey } from './validators.rules.ts';
 
-/** What decides which findings are refused: the flags of the bundle, and the host with its policy. */
+/** The facts that decide which findings are refused: the flags of the bundle, and the host with its policy. */
 interface Grants {
   readonly agent: Manifest['agent'];
   readonly host: PolicyHost;
@@ -17,16 +17,16 @@ interface Grants {
   readonly isApplied?: boolean;
 }
 
-/** What is refused, and what only the policy of the host lets through, each power once. */
+/** The refused privileges, and the privileges that only the policy of the host permits, each once. */
 export interface Judgement {
   readonly refusals: Refusal[];
   readonly permitted: PermittedPower[];
-  /** What would be refused of content that was not applied yet. */
+  /** The faults that would be refused in content that was not applied yet. */
   readonly warnings: RefusedFault[];
 }
 
 /**
- * Judges what was found (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
+ * Decides about the findings (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
  * host lifts the power that it names, whatever is denied to flags.
  */
 export function judge(all: readonly Finding[], grants: Grants): Judgement {
@@ -46,7 +46,7 @@ export function judge(all: readonly Finding[], grants: Grants): Judgement {
   };
 }
 
-/** What lifts a finding; else the finding, and the cure of one that the host denies says so. */
+/** The reason that lifts a finding; otherwise the finding, whose cure says so if the host denies it. */
 function verdictOn(finding: Finding, grants: Grants, asked: readonly Power[]): Finding | 'flagged' | 'permitted' {
   if (finding.code === 'COMPOSE_REFUSED') return finding;
   const denial = denialOf(finding, grants);
@@ -75,7 +75,7 @@ const spellings: Partial<Record<PermitKey, (text: string) => string>> = {
   security_opt: (option) => option.replace('=', ':'),
 };
 
-/** What the host denies of a finding. */
+/** The denial of the host for a finding. */
 function denialOf(finding: Finding, { host }: Grants): Denial | undefined {
   const kinds: Denial[] = finding.code === 'HOST_NETWORK_REFUSED' ? ['host_network'] : ['privileged'];
   if (givesSocket(finding, host)) kinds.push('engine_socket');
@@ -89,7 +89,7 @@ function givesSocket({ power, hostPath }: Finding, { paths, engineSockets }: Pol
   return [mounted, paths?.resolved.get(mounted) ?? mounted].some((path) => holdsSocket(path, engineSockets));
 }
 
-/** A service that refers to another one, and the powers of that one which it then has too. */
+/** A service that refers to another one, and the privileges of that one, which it then has too. */
 interface Reference {
   readonly service: string;
   readonly to: string;
@@ -99,7 +99,7 @@ interface Reference {
   readonly file: string;
 }
 
-/** Powers that are permitted by the name of a service. */
+/** Privileges that are permitted by the name of a service. */
 const byService: readonly PermitKey[] = [
   ...(['engine_socket', 'host_network', 'gpus', 'host_pid', 'host_ipc', 'privileged'] as const),
 ];
@@ -114,7 +114,7 @@ const referringKeys: Readonly<Record<string, readonly PermitKey[]>> = {
 };
 
 /**
- * The powers that services have because they refer to a service that is permitted to have them. `found` are the findings
+ * The privileges that services have because they refer to a service that is permitted to have them. `found` are the findings
  * of the same files, `path` is '' for a rendered model.
  */
 export function sharedPowers(

@@ -54,7 +54,7 @@ import {
   textValidator,
 } from './validators.rules.ts';
 
-/** `image`: pinned by its sha256 where the host says so. A variable is judged when compose has rendered it. */
+/** `image`: pinned by its sha256 where the host says so. A variable is checked when compose has rendered it. */
 const image = textValidator((reference, value, location) => {
   const { host, rendered } = location.facts;
   const isDecidedLater = rendered === undefined && reference.includes('$');

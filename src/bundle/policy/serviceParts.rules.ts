@@ -40,7 +40,7 @@ import {
 } from './validators.rules.ts';
 
 /**
- * `network_mode`: the host's network has a code of its own. Any other name is a network outside the project; so is
+ * `network_mode`: the host's network has a separate code. Any other name is a network outside the project; so is
  * `bridge`, which containers of all projects share.
  */
 export const networkMode: Validator = textValidator((mode, value, location) => {
@@ -49,7 +49,7 @@ export const networkMode: Validator = textValidator((mode, value, location) => {
   return /^(none|service:[\w.-]+)$/.test(mode) ? [] : refusePrivilege(value, location, printable(mode));
 });
 
-/** `pid` and `ipc`: the host's namespace is a power; that of a container outside the project has no permit. */
+/** `pid` and `ipc`: the host's namespace is a privilege; the namespace of a container outside the project has no permit. */
 export function namespaceMode(permit: 'host_pid' | 'host_ipc', harmless: RegExp): Validator {
   const otherwise = privilegedUnless(harmless);
   return textValidator((mode, value, location) =>
@@ -122,7 +122,7 @@ export const healthcheck = mappingOf({
   timeout: duration,
 });
 
-/** `command` and `entrypoint`: compose splits a text into words and uses a list as it is. */
+/** `command` and `entrypoint`: compose splits a text into words and uses a list unchanged. */
 export const command: Validator = (value, location) => [
   ...textOrList(value, location),
   ...((textOf(value)?.length ?? 0) > composeLimits.commandCharacters

@@ -11,7 +11,7 @@ const serviceWith = (line: string) =>
   `services:\n  db: {image: app:1}\n  web:\n    image: app:1\n    ${line}\n${sections}`;
 const fileWith = (line: string) => `services: {web: {image: app:1}}\n${line}\n`;
 
-/** What a swarm refuses of a file, with every flag of the bundle. */
+/** The faults that a swarm refuses in a file, with every flag of the bundle. */
 function faultsOf(compose: string, { projectName = 'deployd-eu-1', size = 1 } = {}) {
   const parsed = parseComposeFile('compose.yaml', compose);
   if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join());

@@ -59,7 +59,7 @@ function placeOf(mount: ComposeNode, facts: PolicyFacts): PathLocation | null {
 
 const leaveOut = 'leave it out';
 
-/** What a swarm cannot mount. */
+/** Mounts that a swarm does not support. */
 const mountGaps: readonly KeyGap[] = [
   {
     key: 'volumes[].source',
@@ -206,7 +206,7 @@ const valueGaps: readonly KeyGap[] = [
   ),
 ];
 
-/** What a service may not say in a swarm. */
+/** Keys of a service that a swarm does not support. */
 export const serviceGaps: readonly KeyGap[] = [
   ...unknownKeys.map(gapOf('stack files do not know it')),
   ...ignoredKeys.map(gapOf('a swarm leaves it out')),
@@ -222,7 +222,7 @@ const labels = 'the agent chooses names and labels of configs and secrets in a s
 /** The options of a network that hold for one of several nodes too. */
 const overlayOption = /^com\.docker\.network\.driver\.mtu$/;
 
-/** What a file may not say in a swarm, besides its services. */
+/** Keys of a file, outside its services, that a swarm does not support. */
 export const fileGaps: readonly KeyGap[] = [
   ...[
     ['configs.*.labels', labels, 'configs: {a: {content: a, labels: {a: b}}}'],
@@ -269,7 +269,10 @@ export const fileGaps: readonly KeyGap[] = [
 export const maxConfigBytes = 1_024_000 - 1;
 export const maxSecretBytes = 512_000 - 1;
 
-/** What a swarm cannot keep for its nodes, because it is empty or too large: files of the bundle, and texts of configs. */
+/**
+ * Data that a swarm cannot store for its nodes, because it is empty or too large: files of the bundle, and texts of
+ * configs.
+ */
 function keptFileFindings(root: ComposeNode, location: ValueLocation): Finding[] {
   const mounted = nodesAt(root, ['services', '*', 'volumes[]']).flatMap(bindSource);
   const named = (section: string) => nodesAt(root, [section, '*', 'file']);
@@ -314,7 +317,7 @@ const maxServiceName = 63;
 
 const where = ' in a swarm';
 
-/** What a compose file, or compose's rendered model, asks for that a swarm cannot do; no flag lifts it. */
+/** The parts of a compose file, or compose's rendered model, that a swarm cannot do; no flag lifts it. */
 export function swarmFindings(root: ComposeNode, location: ValueLocation): Finding[] {
   const services = entriesOf(valueAt(root, 'services')).map(([name, service]) => ({
     service,

@@ -135,7 +135,7 @@ const volumeKeys: KeyTable = { driver: privilegedUnless(/^(local)?$/), driver_op
 const anyVolume = ownedOrExternal('volumes', volumeKeys);
 const boundVolume = ownedOrExternal('volumes', { ...volumeKeys, driver_opts: boundDirectory });
 
-/** A volume; one that is a directory of the host is judged as a bind mount of it. */
+/** A volume; a volume that is a directory of the host is checked as a bind mount of it. */
 const volume: Validator = (value, location) => {
   const inBundle = boundBundlePath(value, location);
   if (isBound(value, location)) return [...inBundle, ...boundVolume(value, location)];

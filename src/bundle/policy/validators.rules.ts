@@ -54,7 +54,7 @@ function keyedEntries(pattern: RegExp, validate: Validator): Validator {
   });
 }
 
-/** What to do about a name that compose cannot read. */
+/** The cure for a name that compose cannot read. */
 export const nameCure = 'use letters, digits, ".", "_" and "-"';
 
 /** A list with one validator for all items. */
@@ -92,7 +92,7 @@ export function nullable(validate: Validator): Validator {
   return (value, location) => (value.kind === 'scalar' && value.isNull ? [] : validate(value, location));
 }
 
-/** A text that is not null, as it is written in the file. */
+/** A text that is not null, as written in the file. */
 export function textValidator(
   validate: (text: string, value: Scalar, location: ValueLocation) => Finding[],
 ): Validator {
@@ -108,7 +108,7 @@ export function textMatching(pattern: RegExp, expected: string): Validator {
   );
 }
 
-/** What each of some validators finds; nothing more where one has found something. */
+/** The findings of some validators, up to the first one that finds something. */
 export function firstOf(...validators: Validator[]): Validator {
   return (value, location) => {
     for (const validate of validators) {
@@ -136,7 +136,7 @@ export function privilegedUnless(harmless: RegExp): Validator {
   });
 }
 
-/** Text that is a power over the host unless it matches; `entryOf` gives what `policy.permit` names it by. */
+/** Text that is a privilege over the host unless it matches; `entryOf` returns its entry in `policy.permit`. */
 export function powerUnless(
   harmless: RegExp,
   permit: PermitKey,
@@ -213,7 +213,7 @@ export function forbidden(why: string, cure: string): Validator {
 export const text: Validator = textValidator(() => []);
 export const booleanText: Validator = textMatching(/^(true|false|yes|no|on|off|y|n)$/i, 'true or false');
 export const numberText: Validator = textMatching(/^[-+]?(\d[\d_]*(\.\d*)?|\.\d+|0x[\da-f]+|0o[0-7]+)$/i, 'a number');
-/** What YAML reads as a number or as true or false, where it is not in quotes. */
+/** Values that YAML reads as a number or as true or false, if they are not in quotes. */
 const noString = /^([-+]?(\d[\d_]*(\.\d*)?|\.\d+)(e[-+]?\d+)?|[-+]?0(x[\da-f_]+|o?[0-7_]+|b[01_]+)|true|false)$/i;
 
 /** A text that compose takes as a string only. The rendered model, whose lines are 0, has been through compose. */
@@ -224,14 +224,14 @@ export const string: Validator = textValidator((written, value, location) =>
 );
 export const textList: Validator = listOf(string);
 export const textOrList: Validator = oneOfKinds({ scalar: string, list: textList });
-/** What compose accepts as the name of a service, network, volume, config or secret. */
+/** The names that compose accepts for a service, network, volume, config or secret. */
 export const namePattern = /^[a-zA-Z0-9._-]+$/;
 /** Names that refer to another part of the file: the agent follows them, so they are literal. */
 export const literalName: Validator = literalMatching(
   namePattern,
   'a literal name of letters, digits, ".", "_" and "-"',
 );
-/** What compose reads as "no". */
+/** The values that compose reads as "no". */
 export const isFalse = /^(false|no|off|n)$/i;
 /** A privilege unless compose reads the text as "no"; a variable counts as "yes". */
 export const privilegedUnlessFalse: Validator = privilegedUnless(isFalse);

@@ -22,7 +22,7 @@ it('has the body of an answer, in which each text can be seen', async () => {
   expect(await answers(204, '')).toBeUndefined();
 });
 
-it('throws what the service tells of an error', async () => {
+it('throws the error of the service', async () => {
   const error = { code: 'ENV_EXISTS', message: 'there is \ufffd', refusals: [{ code: 'A', detail: 'b' }] };
   const body = JSON.stringify({ error: { ...error, message: 'there is \u0007' } });
   await expect(answers(409, body)).rejects.toMatchObject({ status: 409, ...error });

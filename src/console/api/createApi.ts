@@ -103,7 +103,7 @@ async function answerTo(path: string, init: RequestInit, signal?: AbortSignal) {
   }
 }
 
-/** The JSON of an answer with every text as pages show it; null for what is none. */
+/** The JSON of an answer with every text as pages show it; null if it is not JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text, (_, value: unknown) => (typeof value === 'string' ? visible(value) : value));
@@ -129,8 +129,8 @@ function errorOf(status: number, answer: unknown): ApiError {
 }
 
 /**
- * An answer of the API that tells why something was not done; with status 0
- * where there was no answer: `UNREACHABLE` where something was asked, `UNANSWERED` where something was to be done.
+ * An answer of the API that explains a failure. Its status is 0 without an answer: `UNREACHABLE` if something was read,
+ * `UNANSWERED` if something should change.
  */
 export class ApiError extends Error {
   readonly status: number;

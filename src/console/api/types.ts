@@ -3,7 +3,7 @@ import type { BundleDiff } from '../../tenancy/bundles/bundleSchemas.ts';
 import type { ErrorBody } from '../../api/commonSchemas.ts';
 import type { Caller } from '../../tenancy/people/peopleSchemas.ts';
 
-/** What the API answers, by the schemas of the service. */
+/** The answers of the API, by the schemas of the service. */
 export type {
   Backend,
   BackendDetails,

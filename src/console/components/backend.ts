@@ -9,7 +9,7 @@ import { durationText, segmentsOf, totalOf } from '../core/time.rules.ts';
 import { type Column, table } from './lists.ts';
 import { conditionBadge, digestChange, facts, fullTime, toneBadge } from './words.ts';
 
-/** What defers the work of a host, as its newest check-in told: an operator's hold, and windows that are closed. */
+/** The reason why the changes of a host are deferred, by its newest check-in: an operator's hold, or closed windows. */
 export function deferralNotices({ hold, window_opens_at: opening }: BackendDetails, now: number): TemplateResult {
   return html`${
     hold === undefined
@@ -72,7 +72,7 @@ export function backendMachine(state: string): TemplateResult {
 
 const BAR = { width: 400, height: 14 };
 
-/** Ticks, newest first, each with a bar of its steps to the scale of the longest; opened, a tick tells all of it. */
+/** Ticks, newest first, each with a bar of its steps to the scale of the longest; opened, a tick shows all details. */
 export function tickList(reports: readonly ReceivedReport[], now: number): TemplateResult {
   const scale = Math.max(0, ...reports.map(({ durations_ms }) => totalOf(durations_ms)));
   return html`<ol class="ticks">
@@ -106,7 +106,7 @@ function bar(durations: Readonly<Record<string, number>>, scale: number): Templa
   </svg>`;
 }
 
-/** Why a tick ended as it did, its steps, and the end of what compose said. */
+/** The reason for the ending of a tick, its steps, and the end of compose's output. */
 export function tickDetails(report: ReceivedReport): TemplateResult {
   const { reason, code, detail, output_tail, applied_sha, desired_sha, durations_ms } = report;
   const steps = Object.entries(durations_ms).map(([name, milliseconds]) => `${name} ${durationText(milliseconds)}`);

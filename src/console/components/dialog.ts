@@ -9,11 +9,11 @@ export interface DialogContent {
   /** The word on the button. */
   confirm: string;
   isDangerous?: boolean;
-  /** What must be typed before it is done. */
+  /** The text that must be typed to confirm. */
   typed?: string;
-  /** What is told when it is done. */
+  /** The message after success. */
   done: string;
-  /** Judges the answers while they are typed. */
+  /** Validates the answers while they are typed. */
   judge?: (fields: FormData) => Judgement;
   /** Throws `ApiError`. */
   work: (fields: FormData) => Promise<unknown>;
@@ -25,7 +25,7 @@ export class Dialog {
   readonly #onDone: (done: string) => void;
   #content: DialogContent | null = null;
 
-  /** `onDone` is told when the work of a dialog has succeeded. */
+  /** `onDone` gets the message when the work of a dialog has succeeded. */
   constructor(element: HTMLDialogElement, onDone: (done: string) => void) {
     this.#element = element;
     this.#onDone = onDone;
@@ -35,7 +35,7 @@ export class Dialog {
     });
   }
 
-  /** Closes it; what it was already told to do is done. */
+  /** Closes it; work that has begun is completed. */
   close(): void {
     this.#element.close();
   }
@@ -94,21 +94,21 @@ function typedField(typed: string): TemplateResult {
   /></label>`;
 }
 
-/** What was typed into a field. */
+/** The text of a field. */
 export function textOf(fields: FormData, name: string): string {
   const value = fields.get(name);
   return typeof value === 'string' ? value : '';
 }
 
-/** What a form says of what is typed so far. */
+/** The verdict of a form on its current input. */
 interface Judgement {
-  /** What is wrong, by the names of fields; the form is not sent meanwhile. */
+  /** The faults, by the names of fields; the form is not sent meanwhile. */
   problems: Readonly<Record<string, string>>;
   /** How it is understood, where nothing is wrong. */
   meaning?: string;
 }
 
-/** Marks the fields of a form that are wrong, and tells in its `output` why, else how it is understood. */
+/** Marks the invalid fields of a form, and shows in its `output` the reason, otherwise how the input is understood. */
 function showJudgement(form: HTMLFormElement, { problems, meaning = '' }: Judgement): void {
   for (const field of form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input, textarea')) {
     const problem = problems[field.name] ?? '';

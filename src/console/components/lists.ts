@@ -16,7 +16,7 @@ export interface Column<Row> {
   isNumber?: boolean;
 }
 
-/** Rows, each by a key of its own, and what is shown where there are none. */
+/** Rows, each with its own key, and the content for an empty table. */
 interface TableContent<Row> {
   caption: string;
   columns: readonly Column<Row>[];
@@ -67,7 +67,7 @@ function bodyCell<Row>({ heading, cell, isNumber }: Column<Row>, row: Row, isNam
   return html`<td data-heading=${heading} class=${isNumber ? 'number' : nothing}>${cell(row)}</td>`;
 }
 
-/** What differs between two bundles, kind by kind; the powers over hosts first. */
+/** The differences between two bundles, kind by kind; privileges over hosts first. */
 export function differences(diff: BundleDiff): TemplateResult {
   if (diff.same_content) return emptyState('Both contain the same files.');
   return html`${itemSection('Privileges over hosts', diff.powers)} ${section('Manifest', diff.manifest)}

@@ -18,7 +18,7 @@ export function errorNotice(error: ApiError): TemplateResult {
   </div>`;
 }
 
-/** What is shown where nothing is there yet: what that means, and the command that changes it. */
+/** The content of an empty list: its meaning, and the command that changes it. */
 export function emptyState(text: string, command: string | null = null): TemplateResult {
   return html`<div class="empty">
     <p>${text}</p>

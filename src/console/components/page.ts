@@ -11,15 +11,15 @@ export interface Visit {
   caller: Caller;
   /** Goes to the same page with another query; `replace` leaves the one before out of the history. */
   setQuery: (query: URLSearchParams, options?: { replace: boolean }) => void;
-  /** Does something, tells that it is done, and loads the page again; tells the error if it fails. */
+  /** Does something, reports success, and loads the page again; reports the error if it fails. */
   act: (done: string, work: () => Promise<unknown>) => Promise<void>;
-  /** Draws the page again with what it has loaded. */
+  /** Draws the page again with the loaded data. */
   redraw: () => void;
   /** Asks in a dialog, which stays open with the error while its work fails; then loads the page again. */
   ask: (content: DialogContent) => void;
 }
 
-/** What a page shows. */
+/** The content of a page. */
 export interface PageContent {
   title: string;
   /** Topics of changes after which it is loaded again; without one, it is never loaded again by itself. */

@@ -11,18 +11,18 @@ export function toneBadge(tone: Tone, word: string): TemplateResult {
   return html`<span class="badge ${tone}"><span aria-hidden="true">${signs[tone]}</span> ${word}</span>`;
 }
 
-/** The condition of a backend; what it means is told when pointed at, and by the page of the backend. */
+/** The condition of a backend; a tooltip and the page of the backend explain it. */
 export function conditionBadge({ tone, word, meaning }: Condition): TemplateResult {
   return html`<span title=${meaning}>${toneBadge(tone, word)}</span>`;
 }
 
-/** The state of a rollout; one that the console does not know yet is told by its word. */
+/** The state of a rollout; an unknown state is shown by its name. */
 export function rolloutBadge(state: string): TemplateResult {
   const known = rolloutConditions[state];
   return known ? conditionBadge(known) : toneBadge('idle', state);
 }
 
-/** A number that leads to what it counts. */
+/** A number with a link to the counted items. */
 interface Count {
   name: string;
   count: number;
@@ -32,7 +32,7 @@ interface Count {
   isCurrent?: boolean;
 }
 
-/** Numbers, each a link to what it counts. */
+/** Numbers, each with a link to the counted items. */
 export function counts(entries: readonly Count[]): TemplateResult {
   return html`<ul class="counts">
     ${entries.map(({ name, count, tone, href, isCurrent }) => {
@@ -59,7 +59,7 @@ export function browserZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** How long ago something was; the time itself is told when pointed at. */
+/** The age of an event; a tooltip shows the time itself. */
 export function timeAgo(time: string | null, now: number): TemplateResult {
   if (time === null) return html`<span class="faint">never</span>`;
   return html`<time datetime=${time} title=${absoluteTime(time, browserZone())}>${relativeTime(time, now)}</time>`;
@@ -72,12 +72,12 @@ export function fullTime(time: string | null, now: number): TemplateResult {
   return html`<time datetime=${time}>${text}</time> <span class="faint">${relativeTime(time, now)}</span>`;
 }
 
-/** The first characters of a digest; the whole is told when pointed at. */
+/** The first characters of a digest; a tooltip shows the whole digest. */
 export function digest(sha256: string | null): TemplateResult {
   return html`<code class="digest" title=${sha256 ?? 'none'}>${shortSha(sha256)}</code>`;
 }
 
-/** What a host runs, and what it is to run if that is something else. */
+/** The bundle that a host runs, and the desired bundle if that is another one. */
 export function digestChange(applied: string | null, desired: string | null): TemplateResult {
   if (desired === null || applied === desired) return digest(applied);
   return html`<span>${digest(applied)} <span class="hidden">is to become</span>→ ${digest(desired)}</span>`;
@@ -108,7 +108,7 @@ export interface Copying {
   redraw: () => void;
 }
 
-/** A text with a button that copies it, and tells beside it whether it did. */
+/** A text with a button that copies it, and shows beside it whether that succeeded. */
 export function copyable({ name, text }: NamedText, copying: Copying): TemplateResult {
   const copy = async () => {
     const isCopied = await navigator.clipboard.writeText(text).then(

@@ -4,7 +4,7 @@ it.each([
   ['ROLLOUT_ACTIVE', 409, /abort it/],
   ['UNAUTHENTICATED', 401, /Sign in again/],
   ['OVERLOADED', 503, /Try again/],
-])('%s (%d) is told with what to do', (code, status, advice) => expect(adviceFor({ code, status })).toMatch(advice));
+])('%s (%d) is shown with a remedy', (code, status, advice) => expect(adviceFor({ code, status })).toMatch(advice));
 
 it('an error whose message says all has no advice', () => {
   expect(adviceFor({ code: 'REQUEST_INVALID', status: 400 })).toBeNull();

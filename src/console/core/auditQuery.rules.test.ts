@@ -2,7 +2,7 @@ import { auditQueryOf, filteredBy, isAuditFiltered } from './forms.rules.ts';
 
 const address = new URLSearchParams('env=eu-1&actor=oidc%3Aann&before=7&utm=x');
 
-it('asks the API for what it knows', () => {
+it('sends the API the filters that it knows', () => {
   expect(auditQueryOf(address, 50).toString()).toBe('limit=50&env=eu-1&actor=oidc%3Aann&before=7');
   expect(auditQueryOf(new URLSearchParams('act='), 50).toString()).toBe('limit=50');
 });

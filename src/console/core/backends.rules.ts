@@ -3,7 +3,7 @@ import type { Backend, BackendDetails, BackendState, EnvCounts, ReceivedReport }
 /** How good a state is: it works, it will by itself, somebody must act, or it does not matter any more. */
 export type Tone = 'good' | 'later' | 'bad' | 'idle';
 
-/** What a state means to an operator. */
+/** The meaning of a state for operators. */
 export interface Condition {
   word: string;
   tone: Tone;
@@ -28,7 +28,7 @@ const troubles = {
 
 type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'>;
 
-/** What an operator should know of a backend first. */
+/** The most important facts about a backend. */
 export function conditionOf(backend: ConditionFacts): Condition {
   if (backend.state !== 'active') return stateConditions[backend.state];
   if (backend.trouble === 'refused' || backend.trouble === 'failed') return troubles[backend.trouble];
@@ -46,7 +46,7 @@ function isBehind({ applied_sha, desired_sha }: Pick<Backend, 'applied_sha' | 'd
   return desired_sha !== null && applied_sha !== desired_sha;
 }
 
-/** What defers the work of a host, by the word of the API. */
+/** The reason for a deferral, by the word of the API. */
 export const deferralConditions: Record<NonNullable<Backend['deferred_by']>, Condition> = {
   hold: { word: 'paused', tone: 'later', meaning: 'An operator has paused its host: nothing is changed there.' },
   window: { word: 'window closed', tone: 'idle', meaning: 'Its host waits until one of its windows opens.' },
@@ -76,7 +76,10 @@ export function shortDigests(text: string): string {
   return text.replace(/\b[0-9a-f]{64}\b/g, (sha256) => shortSha(sha256));
 }
 
-/** How good it is that a container is in a state: one that has exited with 0 has done its work; of a silent host nobody knows. */
+/**
+ * How good it is that a container is in a state: one that has exited with 0 has done its work; of a silent host nobody
+ * knows.
+ */
 export function containerTone({ state, health, exit_code }: ContainerFacts, isKnown: boolean): Tone {
   if (!isKnown) return 'idle';
   if (health === 'unhealthy') return 'bad';
@@ -136,7 +139,7 @@ export function countPresent(counts: Record<string, number>): number {
 /** A row of the list of hosts. */
 export interface HostRow<Host> {
   host: Host;
-  /** Another manager of its swarm stands above it, with what all of them are to run. */
+  /** Another manager of its swarm is listed above it, with their desired bundle. */
   isNested: boolean;
 }
 
@@ -168,7 +171,7 @@ export interface RetirementStep {
   error: string | null;
 }
 
-/** What follows after the host is down, in the words of operators. */
+/** The steps after the host is down, in the words of operators. */
 const finishingSteps: Record<string, string> = {
   revokeToken: 'The token of its host is revoked',
   deleteIdentity: 'Its identity in the mesh is deleted',

@@ -20,6 +20,6 @@ it.each([
   expect(`${from} → ${to}`).toBe(compared);
 });
 
-it('of an env without bundles is none', () => {
+it('an environment without bundles has no comparison', () => {
   expect(comparisonOf(new URLSearchParams(), null, [])).toEqual({ from: null, to: null });
 });

@@ -27,7 +27,7 @@ it.each([
   ['of a newer agent', 'idle'],
 ])('a tick that ended as %s is %s', (outcome, tone) => expect(outcomeTone(outcome)).toBe(tone));
 
-it('a digest is told by its first characters', () => {
+it('a digest is shown by its first characters', () => {
   expect([shortSha('0123456789abcdef'), shortSha(null)]).toEqual(['0123456789ab', '–']);
 });
 

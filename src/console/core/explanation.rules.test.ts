@@ -1,6 +1,6 @@
 import { explain } from './backends.rules.ts';
 
-it('tells why a host did what it did, and what it runs since', () => {
+it('explains why a host acted as it did, and what it runs now', () => {
   const quiet = { outcome: 'heartbeat', reason: '', reverted: false } as const;
   expect(explain(quiet)).toBe('It runs the desired bundle; nothing had to be done.');
   expect(explain({ ...quiet, reason: 'waits:hold' })).toBe(

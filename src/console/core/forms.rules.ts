@@ -6,13 +6,13 @@ export const fieldRows: readonly number[] = [0, 1, 2, 3];
 
 type Fields = Pick<FormData, 'get'>;
 
-/** The values of a secret by field; a row without a name is none. */
+/** The values of a secret by field; a row without a name is ignored. */
 export function secretData(fields: Fields): Record<string, string> {
   const rows = rowsOf(fields).map(({ name, value }) => [name, unixLines(value)] as const);
   return Object.fromEntries(rows.filter(([name]) => name !== ''));
 }
 
-/** What would be lost of the rows, by the input that is to be changed: values without a name, and those of one name. */
+/** The rows that would be lost, by the input to change: values without a name, and values of one name. */
 export function secretProblems(fields: Fields): Record<string, string> {
   const rows = rowsOf(fields);
   const problems = rows.flatMap(({ name, value, input }, index): [string, string][] => {
@@ -56,7 +56,7 @@ export function kitFiles(kit: InstallKit): KitFile[] {
   return files.flatMap(([name, text]) => (text === null ? [] : [{ name, text }]));
 }
 
-/** What a new kit puts an end to. */
+/** The credentials that a new kit invalidates. */
 export function supersedes({ generation, last_seen_at }: Pick<BackendDetails, 'generation' | 'last_seen_at'>): string {
   if (generation === 0) return 'No kit of this backend was revealed yet.';
   const times = generation === 1 ? 'once' : `${generation} times`;
@@ -64,12 +64,12 @@ export function supersedes({ generation, last_seen_at }: Pick<BackendDetails, 'g
   return `A kit was revealed ${times} before. The new one supersedes it: its grant is void${host}.`;
 }
 
-/** What entries are chosen by, the same in the address of the page and in the API. */
+/** The filters of entries, the same in the address of the page and in the API. */
 const filters = ['env', 'actor', 'act'] as const;
 
 type Filter = (typeof filters)[number];
 
-/** What the API is asked for by the address of a page. */
+/** The query to the API for the address of a page. */
 export function auditQueryOf(query: URLSearchParams, limit: number): URLSearchParams {
   const known = [...filters, 'before'].map((name) => [name, query.get(name) ?? '']);
   return new URLSearchParams([['limit', String(limit)], ...known.filter(([, value]) => value !== '')]);
@@ -92,15 +92,15 @@ export function resultTone(result: string): Tone {
   return result === 'started' ? 'later' : 'bad';
 }
 
-/** Two bundles that are compared, by their digests; null where there is none. */
+/** Two bundles that are compared, by their digests; null without one. */
 export interface Comparison {
   from: string | null;
   to: string | null;
 }
 
 /**
- * What a page compares: as its address says; else the newest bundle, with the desired one, or with the one before it if it is that
- * itself or none is desired. Bundles are those of the env, newest first.
+ * The comparison of a page: the bundles in its address, otherwise the newest bundle with the desired one. If the newest
+ * is desired, or none is, it is compared with the previous one. The bundles belong to the environment, newest first.
  */
 export function comparisonOf(
   query: URLSearchParams,

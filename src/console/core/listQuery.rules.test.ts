@@ -2,7 +2,7 @@ import { directionOf, isFiltered, listQueryOf, sortedBy, withValues } from './pa
 
 const query = (text: string) => new URLSearchParams(text);
 
-it('asks the API for what the address names, and for nothing else', () => {
+it('sends the API only the filters in the address', () => {
   expect(String(listQueryOf(query('q=ber&state=active&env=&sort=-state&utm_source=x')))).toBe(
     'sort=-state&q=ber&state=active',
   );
@@ -25,7 +25,7 @@ it('a heading sorts ascending, then descending', () => {
   expect([directionOf(twice, 'site'), directionOf(query(''), 'site')]).toEqual(['none', 'ascending']);
 });
 
-it('a list is filtered by what leaves hosts out', () => {
+it('a list is filtered if its query leaves hosts out', () => {
   expect(['sort=site', 'after=x', 'q=a', 'deferred_by=hold'].map((text) => isFiltered(query(text)))).toEqual([
     ...[false, false, true, true],
   ]);

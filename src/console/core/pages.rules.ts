@@ -59,10 +59,10 @@ function decode(part: string): string | null {
   }
 }
 
-/** What backends are chosen by, the same in the address of the page and in the API. */
+/** The filters of backends, the same in the address of the page and in the API. */
 export const filters = ['q', 'env', 'state', 'behind', 'sick', 'deferred_by', 'swarm'] as const;
 
-/** What the API is asked for by the address of a page: what it knows, by site where the address tells no order. */
+/** The query to the API for the address of a page: the known filters, sorted by site if the address has no order. */
 export function listQueryOf(query: URLSearchParams): URLSearchParams {
   const known = [['sort', sortOf(query)], ...[...filters, 'after'].map((name) => [name, query.get(name) ?? ''])];
   return new URLSearchParams(known.filter(([, value]) => value !== ''));
@@ -113,7 +113,7 @@ export function may({ permissions }: Pick<Caller, 'permissions'>, role: Role, en
   );
 }
 
-/** What to do about an error, by its code; nothing where the message says all. */
+/** The remedy for an error, by its code; nothing if the message is enough. */
 const byCode: Record<string, string> = {
   ALREADY_DESIRED: 'The env runs this bundle already. Choose another one.',
   BACKEND_LEADS: 'Demote its node first, so that another manager acts, or retire all managers of its swarm.',
@@ -138,7 +138,7 @@ const byStatus: Record<number, string> = {
   503: 'The service is busy or cannot reach a peer. Try again in a moment.',
 };
 
-/** What to do about an error of the API; null where its message says all. */
+/** The remedy for an error of the API; null if its message is enough. */
 export function adviceFor({ code, status }: { code: string; status: number }): string | null {
   return byCode[code] ?? byStatus[status] ?? null;
 }

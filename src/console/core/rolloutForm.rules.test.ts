@@ -33,12 +33,12 @@ it('reads waves with labels and windows, a line each', () => {
   });
 });
 
-it('tells that all hosts come at once without a wave', () => {
+it('shows that all hosts come at once without a wave', () => {
   expect(judgeRollout(formOf({}))).toEqual({ problems: {}, meaning: 'One wave takes all hosts.' });
   expect(rolloutPlan(formOf({}))).toMatchObject({ waves: [], windows: [], gate: 'none' });
 });
 
-it('asks a webhook at the gate that is one of the env, or of all, and is told the question as it is', () => {
+it('sends the gate of a webhook of the environment or of all', () => {
   const webhooks = [
     { id: 'a', env: 'eu-1', format: 'standard' as const },
     { id: 'b', env: null, format: 'standard' as const },
@@ -58,6 +58,6 @@ it.each([
   ['windows', 'mon 08:30+1441 UTC', /1 to 1440 minutes/],
   ['windows', 'mon 08:30+0 UTC', /1 to 1440 minutes/],
   ['windows', 'mon 08:30+90 Europe/Berln', /no time zone that is known: Europe\/Berln/],
-])('tells what is wrong with the %s %j', (name, text, words) => {
+])('shows the fault of the %s %j', (name, text, words) => {
   expect(judgeRollout(formOf({ [name]: text })).problems).toEqual({ [name]: expect.stringMatching(words) as string });
 });

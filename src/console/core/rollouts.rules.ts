@@ -22,7 +22,7 @@ export const rolloutConditions: Readonly<Record<string, Condition>> = {
   aborted: { word: 'aborted', tone: 'idle', meaning: 'Every host gets the previous content again.' },
 };
 
-/** What has halted a rollout. */
+/** The reason for the halt of a rollout. */
 export const haltReasons: Readonly<Record<NonNullable<Rollout['halted_by']>, string>> = {
   operator: 'an operator has halted it',
   abort: 'its abort is not finished yet',
@@ -41,18 +41,18 @@ const acts: Readonly<Record<string, readonly RolloutAct[]>> = {
   halted: ['resume', 'abort'],
 };
 
-/** What can be done to a rollout in a state, what helps it on first; nothing once it is over. */
+/** The possible actions on a rollout in a state, the most helpful first; none once it is over. */
 export function rolloutActs(state: string): readonly RolloutAct[] {
   return acts[state] ?? [];
 }
 
-/** What lets a rollout go on after a wave. */
+/** The gates after a wave. */
 export function gateWords({ gate, gate_webhook }: Pick<Rollout, 'gate' | 'gate_webhook'>): string {
   if (gate === 'none') return 'none';
   return gate === 'manual' ? 'somebody passes it' : `the webhook ${gate_webhook ?? ''}, or somebody passes it`;
 }
 
-/** Whom a wave takes: `10 % of ring=canary`, `all that are left`. */
+/** The hosts of a wave: `10 % of ring=canary`, `all that are left`. */
 export function waveWords({ count, percent, labels }: WavePlan): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const number = count !== null ? String(count) : percent !== null ? `${percent} %` : 'all';
@@ -67,12 +67,12 @@ interface WavePlan {
 
 export { rolloutBounds };
 
-/** What the form of a rollout asks for, but for the bundle. */
+/** The input of the form of a rollout, without the bundle. */
 type RolloutPlan = Omit<NewRollout, 'sha256'>;
 
 type Fields = Pick<FormData, 'get'>;
 
-/** The plan that a form tells; lines that are wrong are left out. */
+/** The plan in a form; invalid lines are left out. */
 export function rolloutPlan(fields: Fields): RolloutPlan {
   return {
     waves: linesOf(fields, 'waves').flatMap((line) => parseWave(line) ?? []),
@@ -99,7 +99,7 @@ function gateOf(fields: Fields): Pick<RolloutPlan, 'gate' | 'gate_webhook'> {
   return { gate: 'webhook', gate_webhook: gate };
 }
 
-/** What is wrong with the lines of a form, by its fields, and how the others are understood. */
+/** The faults in the lines of a form, by its fields, and how the other lines are understood. */
 export function judgeRollout(fields: Fields): { problems: Record<string, string>; meaning: string } {
   const flaws = {
     waves: lineFlaw(linesOf(fields, 'waves'), rolloutBounds.waves, waveFlaw),

@@ -13,6 +13,6 @@ it.each([
 });
 
 it.each(['/console', '/console/envs/', '/console/envs/eu-1/more', '/console/nothing', '/console/envs/%', '/'])(
-  '%s is none',
+  '%s is not a route',
   (path) => expect(routeOf(path)).toBeNull(),
 );

@@ -16,7 +16,7 @@ it('takes the rows that have a name, with lines as they were typed', () => {
   expect(secretProblems(fields)).toEqual({});
 });
 
-it('tells a value without a name, and each name that was there before', () => {
+it('reports a value without a name, and each repeated name', () => {
   expect(secretProblems(formOf(['key', 'a'], ['', 'lost'], ['key', 'b'], ['key', '']))).toEqual({
     'field-1': expect.stringMatching(/no field/) as string,
     'field-2': expect.stringMatching(/the field key already/) as string,

@@ -15,7 +15,7 @@ it.each([
   [3 * 86_400, 'in 3 days'],
 ])('%d s away is %s', (seconds, text) => expect(away(seconds)).toBe(text));
 
-it('a time is told in a zone, which is named with its offset of that day', () => {
+it('a time is shown in a zone, which is named with its offset of that day', () => {
   expect(absoluteTime('2026-11-26T12:00:05Z', 'Europe/Berlin')).toBe('2026-11-26 13:00:05');
   expect(absoluteTime('2026-07-26T12:00:05Z', 'Europe/Berlin')).toBe('2026-07-26 14:00:05');
   expect(zoneName('Europe/Berlin', now)).toBe('Europe/Berlin (UTC+1)');

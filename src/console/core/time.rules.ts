@@ -1,5 +1,5 @@
 const MINUTE_MS = 60_000;
-/** Longer than any step that a host can have taken; what it tells may be anything. */
+/** Longer than any step of a host can take; the reported value may be anything. */
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const units = [
   ['day', DAY_MS],

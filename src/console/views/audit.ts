@@ -17,7 +17,7 @@ export const auditPage: Page = async (visit) => {
   const names = envs.map(({ name }) => name);
   return {
     title: 'Audit log',
-    // An older page stays as it is.
+    // An older page is not changed.
     topics: query.has('before') ? [] : ['audit'],
     body: (now) =>
       html`<h1>Audit log</h1>
@@ -57,7 +57,7 @@ function auditFilter(names: readonly string[], { query, setQuery }: Visit): Temp
   </form>`;
 }
 
-/** Entries of the audit log; who and act lead to those alike, of what the query chooses. */
+/** Entries of the audit log; actor and action are links to entries with the same value. */
 export function auditTable(
   entries: readonly AuditEntry[],
   { now, query }: { now: number; query: URLSearchParams },

@@ -73,7 +73,7 @@ function administration({ id, state }: BackendDetails): TemplateResult | typeof 
   </p>`;
 }
 
-/** Why its host is in trouble, as its newest report tells. */
+/** The trouble of its host, by its newest report. */
 function troubleOf({ trouble, last_report }: BackendDetails): TemplateResult | typeof nothing {
   if (trouble === null || last_report === null) return nothing;
   return html`<section class="trouble" aria-label="Trouble">

@@ -9,7 +9,7 @@ import { type Comparison, comparisonOf } from '../core/forms.rules.ts';
 import { shortSha } from '../core/backends.rules.ts';
 import { hrefOf } from '../core/pages.rules.ts';
 
-/** What changes from one bundle of an env to another one. */
+/** The changes from one bundle of an environment to another one. */
 export const diffPage: Page = async (visit) => {
   const { api, query, params } = visit;
   const { env = '' } = params;
@@ -31,7 +31,7 @@ export const diffPage: Page = async (visit) => {
   };
 };
 
-/** An error is told with the choice of other bundles; where there is no answer, the page is loaded again. */
+/** An error is shown with the choice of other bundles; without an answer, the page is loaded again. */
 async function changesOf(
   { from, to }: Comparison,
   bundles: readonly Bundle[],

@@ -136,7 +136,7 @@ function bundleTable(bundles: readonly Bundle[], { isRunning, now, ...place }: B
   return table({ caption: 'Bundles', columns, rows: bundles, keyOf: ({ sha256 }) => sha256, empty });
 }
 
-/** Leads to what changes from the desired bundle to another one, or to it from the one before. */
+/** Links to the changes from the desired bundle to another one, or from the previous one to it. */
 function compareLink({ env, name, version, sha256 }: Bundle): TemplateResult {
   const href = `${hrefOf('diff', { env })}?${new URLSearchParams({ to: sha256 })}`;
   return html`<a href=${href} aria-label=${`Compare ${name} ${version}`}>Compare</a>`;
@@ -168,7 +168,7 @@ interface PromotionPlace {
   visit: Visit;
 }
 
-/** What may be done with a bundle of an env: nothing while a rollout is at work, or with the desired one. */
+/** The possible actions on a bundle of an environment: none during a rollout, or for the desired bundle. */
 function bundleActs(bundle: Bundle, { env, gates, visit }: PromotionPlace): TemplateResult | typeof nothing {
   if (!may(visit.caller, 'deployer', env.name) || bundle.sha256 === env.desired_sha) return nothing;
   const isBack = env.desired !== null && bundle.sequence < env.desired.sequence;
@@ -227,7 +227,7 @@ function askForRollout({ env, name, version, sha256 }: Bundle, gates: readonly W
   });
 }
 
-/** What a wave waits for before the next one; webhooks by their ids. */
+/** The gate of a wave; webhooks by their ids. */
 function gateChoice(env: string, gates: readonly Webhook[]): TemplateResult {
   return html`<label
       >Gate after each wave

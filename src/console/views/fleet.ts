@@ -18,7 +18,7 @@ import {
 } from '../core/backends.rules.ts';
 import { directionOf, filters, hrefOf, isFiltered, listQueryOf, sortedBy, withValues } from '../core/pages.rules.ts';
 
-/** What is where, what is behind, what is sick. */
+/** Hosts by state and bundle: out of date, unhealthy. */
 export const fleetPage: Page = async (visit) => {
   const [{ envs }, list] = await Promise.all([visit.api.fleet(), visit.api.backends(listQueryOf(visit.query))]);
   return {
@@ -98,7 +98,7 @@ function hostCell({ host, isNested }: HostRow<Backend>): TemplateResult {
   >`;
 }
 
-/** The managers of a swarm have one desired bundle, which the first of them tells. */
+/** The managers of a swarm have one desired bundle, which the first of them shows. */
 function bundleCell({ host: { applied_sha, desired_sha }, isNested }: HostRow<Backend>): TemplateResult {
   return isNested ? html`<span class="faint">as its swarm</span>` : html`${digestChange(applied_sha, desired_sha)}`;
 }
@@ -126,7 +126,7 @@ function stopTyping(): void {
   typing = null;
 }
 
-/** Search and filter of the list of hosts; they stand in the address of the page. */
+/** Search and filter of the list of hosts; they are in the address of the page. */
 function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
   const { query } = visit;
   const swarm = query.get('swarm');

@@ -9,7 +9,7 @@ import { conditionOf, type RetirementStep, retirementSteps } from '../core/backe
 import { kitFiles, supersedes } from '../core/forms.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 
-/** The end of a backend: asked for by typing its name, then each step as it is done. */
+/** The end of a backend: confirmed by typing its name, then each step when it is done. */
 export const retirePage: Page = async (visit) => {
   const backend = await visit.api.backend(visit.params['id'] ?? '');
   const isMine = may(visit.caller, 'admin', backend.env);
@@ -80,7 +80,7 @@ function wholeSwarm({ managers }: BackendDetails): TemplateResult | typeof nothi
   >`;
 }
 
-/** What the host of a backend is installed with: shown once, when it is asked for, and kept by this page alone. */
+/** The install kit of a backend: shown once, on request, and kept only by this page. */
 export const kitPage: Page = async (visit) => {
   const backend = await visit.api.backend(visit.params['id'] ?? '');
   let shown: InstallKit | ApiError | null = null;

@@ -6,7 +6,7 @@ import { type Page, type Visit } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
 import { may } from '../core/pages.rules.ts';
 
-/** Who has signed in, and whose tokens are valid. */
+/** Users who have signed in, and valid tokens. */
 export const peoplePage: Page = async (visit) => {
   const { api, caller } = visit;
   const isAdmin = may(caller, 'admin', null);

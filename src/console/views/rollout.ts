@@ -41,7 +41,7 @@ export function rolloutSection(rollout: Rollout, visit: Visit, now: number): Tem
   </section>`;
 }
 
-/** Where to look for what has gone wrong. */
+/** Links for troubleshooting. */
 function failedHosts({ failed_hosts }: Rollout): TemplateResult | typeof nothing {
   if (failed_hosts.length === 0) return nothing;
   return html`<p>

@@ -21,8 +21,8 @@ type Values = Readonly<Record<string, unknown>>;
 type IsGiven = (key: string) => boolean;
 
 /**
- * Values with defaults that fit the keys that are given: the default of a lower key is at most the upper one, and that of an upper
- * key at least the lower one; half or twice of it where they must differ.
+ * Values with defaults that fit the given keys. The default of a lower key is at most the upper key; the default of an
+ * upper key is at least the lower key. If they must differ, half or twice of it is used.
  */
 export function orderDefaults(
   orders: readonly KeyOrder[],
@@ -37,7 +37,7 @@ export function orderDefaults(
   }, values);
 }
 
-/** Keys that contradict each other: a problem for one that is given, with what the other allows and why. */
+/** Contradicting keys: a problem for a given key, with the allowed values and the reason. */
 export function orderProblems(orders: readonly KeyOrder[], values: Values, isGiven: IsGiven): KeyProblem[] {
   return orders.flatMap(({ lower, upper, isStrict = false, reason }) => {
     const [low, high] = [valueOf(values, lower), valueOf(values, upper)];
@@ -81,7 +81,7 @@ export function traceProblems(
   return [{ key, message: `must be ${keys[key]?.allowed}; http:// is allowed to loopback` }];
 }
 
-/** What contradicts itself in a trust: nobody, or too few, who could sign, and identities that nothing can verify. */
+/** Contradictions in a trust: no signers or too few, and identities that nothing can verify. */
 export function trustProblems(key: string, settings: TrustSettings | null | undefined): KeyProblem[] {
   if (!settings) return [];
   const { threshold = 1, keys = [], identities = [], root } = settings;

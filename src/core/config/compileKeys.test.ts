@@ -13,7 +13,7 @@ const validate = compileKeys(
   }),
 );
 
-it('validates equal lists by one function, apart from that of the keys', () => {
+it('validates equal lists by one function, separate from the function of the keys', () => {
   const list = { $ref: '#/$defs/0' };
   const section = { properties: { part: { type: 'object', properties: { third: list } } } };
   expect(validate.schema).toMatchObject({

@@ -16,11 +16,11 @@ import {
 } from './keyTable.ts';
 import { dottedKeyOf, lineOf, parseYamlSource, type YamlSource } from './yamlSource.ts';
 
-/** What distinguishes one kind of configuration file from another. */
+/** The differences between kinds of configuration files. */
 interface ConfigFormat extends ConfigKeys {
   /** A first line, such as `env: eu-1`. */
   example: string;
-  /** Who may read it, and so must run the program, for whoever cannot; without it, another is to be named. */
+  /** The users who may read it, and so must run the program; without it, another file must be named. */
   readers?: string;
   /** How another file is named: `with --config`. */
   naming: string;
@@ -192,7 +192,7 @@ function formatAllowed(table: KeyTable, key: string): string {
   return `must be ${allowedOf(table, key) ?? 'something else'}`;
 }
 
-/** What is allowed for a key, or for the part of its mapping, or of a mapping in its list, that holds the value. */
+/** The allowed values of a key, or of the part of its mapping, or of a mapping in its list, that contains the value. */
 function allowedOf({ names, keys }: KeyTable, key: string): string | undefined {
   const name = nameOf(names, key);
   if (name === undefined) return undefined;

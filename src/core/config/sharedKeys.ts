@@ -23,7 +23,7 @@ const patterns: Partial<Record<PermitKey, string>> = {
   capabilities: '^(?!CAP_|ALL$)[A-Z_]{1,64}$',
 };
 
-/** `policy.permit`: for each kind of power a list of what is permitted. */
+/** `policy.permit`: a list of permits for each kind of privilege. */
 const permits = {
   schema: Type.Unsafe<Partial<Permits>>(
     Type.Object(

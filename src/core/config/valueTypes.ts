@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 
-/** A type of value: its schema, and the text that tells an operator what is allowed. */
+/** A type of value: its schema, and the text about allowed values for operators. */
 export interface ValueType<Schema extends TSchema = TSchema> {
   readonly schema: Schema;
   readonly allowed: string;

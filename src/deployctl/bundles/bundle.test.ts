@@ -71,7 +71,7 @@ it('packs the same archive with another umask, locale, time zone, home and order
   expect(packedBy('022', names.slice(0, -1).join(' '), { PATH: '/usr/bin:/bin' })).not.toBe(plain);
 });
 
-it('takes the next sequence of the env, again and again, and leaves the directory as it is', async () => {
+it('takes the next sequence of the environment each time, and does not change the directory', async () => {
   const work = await shop({ env: 'us-1' });
   const before = await readFile(join(work.dir, 'manifest.json'), 'utf8');
   for (const sequence of [1, 2]) {
@@ -82,7 +82,7 @@ it('takes the next sequence of the env, again and again, and leaves the director
   expect(await readFile(join(work.dir, 'manifest.json'), 'utf8')).toBe(before);
 });
 
-it('tells people digest and file', async () => {
+it('prints digest and file', async () => {
   const { dir, out } = await shop();
   const { stdout } = await at.deployer.run(['bundle', 'pack', dir, '--out', out]);
   expect(stdout).toMatch(
@@ -100,7 +100,7 @@ it('verifies a directory and an archive without a service', async () => {
   }
 });
 
-it.each(['verify', 'pack'])('%s tells every refusal with its cure, and packs nothing', async (command) => {
+it.each(['verify', 'pack'])('%s prints every refusal with its cure, and packs nothing', async (command) => {
   const { dir } = await shop({}, refused);
   const { exit, stdout, stderr } = await deployctl(['bundle', command, dir]);
   expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
@@ -110,7 +110,7 @@ it.each(['verify', 'pack'])('%s tells every refusal with its cure, and packs not
   expect(await readdir(join(dir, '..'))).toEqual(['shop']);
 });
 
-it('reserves no sequence for what is refused', async () => {
+it('reserves no sequence for a refused bundle', async () => {
   const work = await shop({ env: 'us-1' }, refused);
   const before = await at.admin.json('env show us-1');
   expect((await at.deployer.run(['bundle', 'pack', work.dir, '--out', work.out, '--next'])).exit).toBe(1);
@@ -172,7 +172,7 @@ describe('with the policy of a host', () => {
     expect(await pack(work, '--policy', work.policy)).toMatchObject({ file: work.out });
   });
 
-  it('an invalid one is told with its line, and nothing is packed', async () => {
+  it('reports an invalid one with its line, and packs nothing', async () => {
     const { dir, out, policy } = await withPolicy('policy:\n  permit: {capabilities: [ALL]}\n');
     const { exit, stderr } = await deployctl(['bundle', 'pack', dir, '--out', out, '--policy', policy]);
     expect({ exit, stderr }).toEqual({

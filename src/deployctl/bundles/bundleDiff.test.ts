@@ -20,7 +20,7 @@ async function bundle(manifest: object = {}, compose = 'services: {web: {image: 
 
 const diff = (...places: string[]) => deployctl(['bundle', 'diff', ...places]);
 
-it('tells what differs between two directories, also of bundles that a host would refuse', async () => {
+it('shows the differences between two directories, also of bundles that a host would refuse', async () => {
   const before = await bundle();
   const after = await bundle({ variables: { TAG: '2' } }, 'services: {web: {image: "app:${TAG}", privileged: true}}\n');
   const { exit, stdout, stderr } = await diff(before, after);
@@ -49,7 +49,7 @@ it('tells what differs between two directories, also of bundles that a host woul
   });
 });
 
-it('tells that two archives are the same but for their packing, and the same as their directory', async () => {
+it('reports that two archives differ only in their packing, and are equal to their directory', async () => {
   const dir = await bundle();
   const [packed, other] = [`${dir}.tar.gz`, `${dir}.tar`];
   expect((await deployctl(['bundle', 'pack', dir, '--out', packed])).exit).toBe(0);

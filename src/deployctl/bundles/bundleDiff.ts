@@ -37,7 +37,10 @@ function isDigest(place: string): boolean {
   return /^[0-9a-f]{8,64}$/.test(place) && !existsSync(place);
 }
 
-/** What the service tells of two bundles of one env; null for those of two envs, which it does not compare. */
+/**
+ * The service's comparison of two bundles of one environment; null for bundles of two environments, which it does not
+ * compare.
+ */
 async function diffByService(api: Api, before: string, after: string): Promise<BundleDiff | null> {
   const { env, sha256 } = await findStored(api, before);
   const other = await findStored(api, after);

@@ -69,7 +69,7 @@ describe('from a service at fault', () => {
     expect([await readFile(file), api.server.requests.length]).toEqual([bytes, 2]);
   });
 
-  it('other bytes than those of the digest are refused, and not kept', async () => {
+  it('refuses bytes with another digest, and does not keep them', async () => {
     const before = await readdir(dir);
     expect(await fetchInto(join(dir, 'other'), '1'.repeat(64))).toMatchObject({
       exit: 1,

@@ -49,7 +49,7 @@ async function openFile(file: string): Promise<FileHandle> {
   });
 }
 
-/** Reads the file of a signature, a JSON object; what it says is judged by the service. Throws SIGNATURE_INVALID. */
+/** Reads the file of a signature, a JSON object; the service validates its content. Throws SIGNATURE_INVALID. */
 export function readSignature(file: string): object {
   const json = readJson(file);
   if (isObject(json)) return json;

@@ -41,7 +41,7 @@ const shop = {
   'run.sh': 'echo',
 };
 
-it('makes a bundle that is packed, and tells what it did and needs, but no secret', async () => {
+it('makes a packed bundle, and reports its changes and requirements, but no secret', async () => {
   const source = project(shop);
   chmodSync(join(source, 'run.sh'), 0o4755);
   const { exit, stdout, stderr } = await bring(source);
@@ -78,7 +78,7 @@ it('makes a bundle of which nothing is refused where the project has no power', 
   });
 });
 
-it('tells programs the same, and fails while something is left to decide or refused', async () => {
+it('reports the same as JSON, and fails while a decision is open or something is refused', async () => {
   const source = project({
     'a.yaml': 'services: {web: {build: ., privileged: true, provider: {type: x}, image: "${T:?}"}}\n',
   });
@@ -127,7 +127,7 @@ describe('the profiles of a project', () => {
   const profiled =
     'services: {web: {image: x}, debug: {image: y, profiles: [debug]}, tool: {image: z, profiles: [t]}}\n';
 
-  it('are told when none is chosen', async () => {
+  it('are listed if none is chosen', async () => {
     const { exit, stdout } = await bring(project({ 'compose.yaml': profiled }));
     expect(exit).toBe(0);
     expect(stdout).toContain('\nprofiles that are not chosen (--profile NAME chooses one)\n  debug\n  t\n');

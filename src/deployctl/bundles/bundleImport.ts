@@ -122,7 +122,7 @@ interface Source {
   project: DiskProject;
   /** The bundle's directory. */
   target: string;
-  /** Makes the bundle anew, with these pins. */
+  /** Makes the bundle again, with these pins. */
   importAgain: (pins: ImportChoices['pins']) => ImportedBundle;
 }
 
@@ -245,7 +245,10 @@ const limit = { maxBytes: 4 * 2 ** 20, tooLarge: () => Object.assign(new Error('
 
 const maxBytes = 1_048_576;
 
-/** The logins that `docker login` wrote into its own file, by the registry; those that a credential helper keeps are not found. */
+/**
+ * The logins that `docker login` wrote into its own file, by the registry; those that a credential helper keeps are not
+ * found.
+ */
 export function readDockerLogins(environment: NodeJS.ProcessEnv): (registry: string) => Login | null {
   const auths = readAuths(join(environment['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json'));
   return (registry) => {
@@ -272,7 +275,7 @@ function decoded(auth: string): Login | null {
 
 type Pin = { reference: string } | { fault: string };
 
-/** Asks registries for the digest of each service's image, once for the same one; what is pinned already is left as it is. */
+/** Asks registries for the digest of each service's image, once for each image; pinned images are not changed. */
 async function pinImages(
   images: ReadonlyMap<string, string>,
   access: RegistryAccess,

@@ -46,7 +46,7 @@ it('writes the digest of today beside each tag, once for all services that have 
   expect(exit).toBe(0);
 });
 
-it('asks with the login of `docker login`, and tells it nowhere', async () => {
+it('asks with the login of `docker login`, and prints it nowhere', async () => {
   const login = { user: 'ann', password: 'hunter2' };
   registry.requireLogin(login);
   const { exit, stdout, stderr, images } = await pin({ a: { image: `${registry.host}/shop/web:1` } }, login);
@@ -54,7 +54,7 @@ it('asks with the login of `docker login`, and tells it nowhere', async () => {
   expect(stdout + stderr).not.toContain('hunter2');
 });
 
-it('leaves an image to decide that no registry tells the digest of, and makes the bundle all the same', async () => {
+it('leaves an image open if no registry returns its digest, and still makes the bundle', async () => {
   registry.requireLogin({ user: 'ann', password: 'x' });
   const services = { a: { image: `${registry.host}/shop/web:1` }, b: { image: '127.0.0.1:1/none:1' } };
   const { exit, stdout, images } = await pin(services);

@@ -20,7 +20,7 @@ it('makes a directory of which nothing is refused, and which is packed', async (
   expect(await deployctl(['bundle', 'pack', shop, '--out', join(dir, 'shop.tar.gz')])).toMatchObject({ exit: 0 });
 });
 
-it('tells programs what it has made', async () => {
+it('reports the created files as JSON', async () => {
   const directory = join(dir, 'told');
   const { stdout } = await init(directory, 'eu-1', '--json');
   expect(JSON.parse(stdout)).toEqual({
@@ -31,7 +31,7 @@ it('tells programs what it has made', async () => {
   });
 });
 
-it.each(['manifest.json', 'compose.yaml'])('leaves a directory as it is that has a %s', async (name) => {
+it.each(['manifest.json', 'compose.yaml'])('does not change a directory that has a %s', async (name) => {
   const own = join(dir, `own-${name}`);
   await mkdir(own);
   await writeFile(join(own, name), 'mine');

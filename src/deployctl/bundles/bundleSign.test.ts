@@ -35,7 +35,7 @@ const sign = (args: string[], surroundings?: Surroundings) =>
   deployctl(['bundle', 'sign', at('shop.tar.gz'), ...args], surroundings);
 const readJson = (name: string): unknown => JSON.parse(readFileSync(at(name), 'utf8'));
 
-it('signs what the manifest says, so that a host believes it, and tells it', async () => {
+it('signs the content of the manifest so that a host accepts it, and prints it', async () => {
   const { exit, stdout, stderr } = await sign(['--key', at('key.pem'), '--json']);
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   const signature = readJson('shop.tar.gz.sigstore.json');
@@ -46,7 +46,7 @@ it('signs what the manifest says, so that a host believes it, and tells it', asy
   expect(verifySignatures(trust, sha256, [signature])).toEqual({ verified: [{ signer, claim }], faults: [] });
 });
 
-it('overwrites a signature only when it is told to, and leaves nothing beside it', async () => {
+it('overwrites a signature only on request, and leaves nothing beside it', async () => {
   await done(['bundle', 'sign', at('shop.tar.gz'), '--key', at('key.pem'), '--out', at('one.json')]);
   const first = readFileSync(at('one.json'), 'utf8');
   const again = await sign(['--key', at('key.pem'), '--out', at('one.json')]);
@@ -69,7 +69,7 @@ it.each<[string, () => { args?: string[] } & Surroundings]>([
   expect(stdout + stderr).not.toContain(password);
 });
 
-it('tells that a password is missing or wrong, and nothing of it', async () => {
+it('reports a missing or wrong password without showing it', async () => {
   const missing = await sign(['--key', at('locked.pem')]);
   expect(missing).toMatchObject({ exit: 2, stderr: expect.stringContaining('PASSWORD_MISSING') as string });
   const env = { DEPLOYCTL_KEY_PASSWORD: 'guessed' };

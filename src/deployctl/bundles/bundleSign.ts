@@ -96,7 +96,7 @@ function wayOf(session: Session, command: string[], options: SignOptions): Way {
   return (statement) => signWith(signer, statement);
 }
 
-/** What the manifest of an archive says. */
+/** The content of an archive's manifest. */
 async function statementAbout(archive: string): Promise<Statement> {
   return withBundleFaults(() =>
     withBundleAt({ path: archive, limits, signal }, async (bundle) => {
@@ -138,8 +138,8 @@ export interface SignCommand {
 const maxOutputBytes = 16_384;
 
 /**
- * The signer that is a command: it reads the bytes to sign, and writes the signature as bytes or base64. What it writes to
- * its standard error is shown. Throws COMMAND_FAILED.
+ * The signer that is a command: it reads the bytes to sign, and writes the signature as bytes or base64. Its standard
+ * error is shown. Throws COMMAND_FAILED.
  */
 export function signerByCommand({ argv, publicKey, timeoutMs }: SignCommand, io: Io): Signer {
   return {
@@ -155,7 +155,7 @@ async function outputOf(
   const signal = AbortSignal.timeout(timeoutMs);
   const child = spawn(program, args, { env: io.env, stdio: 'pipe', signal, killSignal: 'SIGKILL' });
   child.stderr.pipe(io.stderr, { end: false });
-  // a command that does not read to the end tells by its exit what is wrong
+  // the exit code of a command that stops reading shows the fault
   child.stdin.on('error', () => undefined).end(bytes);
   try {
     const [output] = await Promise.all([collectOutput(child), exitedWell(child)]);

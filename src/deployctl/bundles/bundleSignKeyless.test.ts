@@ -48,7 +48,7 @@ it.each<[string, (token: string) => { args: string[] } & Surroundings]>([
   ['a file', (token) => (writeFileSync(at('token'), `${token}\n`), { args: ['--identity-token', at('token')] })],
   ['standard input', (token) => ({ args: ['--identity-token', '-'], stdin: `${token}\n` })],
   ['the environment', (token) => ({ args: ['--keyless'], env: { SIGSTORE_ID_TOKEN: token } })],
-])('signs as the holder of a token of %s, so that a host believes it', async (_where, how) => {
+])('signs as the holder of a token of %s, so that a host accepts it', async (_where, how) => {
   const token = server.tokenFor(email);
   const { args, ...surroundings } = how(token);
   const where = ['--fulcio', server.url, '--rekor', `${server.url}/`, '--root', at('root.json'), '--force', '--json'];
@@ -104,7 +104,7 @@ it('finds the instance and its trust root in config.yaml', async () => {
   expect({ exit, stdout }).toMatchObject({ exit: 0, stdout: expect.stringContaining(at('root.json')) as string });
 });
 
-it('trusts the authority of --ca-file beside those of the system, and no other', async () => {
+it('trusts the authority of --ca-file and the authorities of the system, and no other', async () => {
   const ca = createCa();
   writeFileSync(at('ca.pem'), ca.pem);
   const secure = await startSigstoreServer(ca.issue(['127.0.0.1']));
@@ -201,7 +201,7 @@ it.each<[string, string, JsonAnswer, number, RegExp]>([
     1,
     /TIMESTAMP_REFUSED: .*: algorithm\n {2}→ .*--tsa/,
   ],
-])('writes nothing where the service %s, and tells why', async (_what, path, answer, exit, message) => {
+])('writes nothing if the service %s, and gives the reason', async (_what, path, answer, exit, message) => {
   server.answer(path, answer);
   const out = at('none.json');
   const tsa = path === timestampPath ? ['--tsa', `${server.url}${timestampPath}`] : [];
@@ -211,7 +211,7 @@ it.each<[string, string, JsonAnswer, number, RegExp]>([
   expect(existsSync(out)).toBe(false);
 });
 
-it('tells which service cannot be reached, and that a later try may help', async () => {
+it('names the service that cannot be reached, and says that a later try may help', async () => {
   const { exit, stderr } = await sign(['--rekor', unreachable]);
   expect(exit).toBe(75);
   expect(stderr).toContain('UNREACHABLE: http://127.0.0.1:1: connection refused');
@@ -225,7 +225,7 @@ it('shows no token that a service sends back, and no characters for the terminal
   expect(stderr.length).toBeLessThan(700);
 });
 
-it('writes nothing that no host with the trust root would believe', async () => {
+it('writes nothing that hosts with the trust root would reject', async () => {
   const out = at('none.json');
   const { exit, stderr } = await sign(['--root', at('other-root.json'), '--out', out]);
   expect(exit).toBe(1);

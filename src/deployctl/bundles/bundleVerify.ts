@@ -17,7 +17,7 @@ interface VerifyOptions {
 
 const { signal } = new AbortController();
 
-/** What the option `--policy` of several commands means. */
+/** The value of the option `--policy` of several commands. */
 export const policyOption = 'file with the key `policy` of config.yaml: check the bundle as such a host does';
 
 /** `deployctl bundle verify`. */
@@ -45,7 +45,7 @@ async function verify(_: Session, [place]: [string], options: VerifyOptions): Pr
   return { json: plan, text: formatPlan(plan) };
 }
 
-/** A plan with what a host's trust says of the signatures; of what is no bundle there is nothing to sign. */
+/** A plan with the verdict of a host's trust on the signatures; a directory that is not a bundle has no signatures. */
 async function withSigners(plan: Plan, trustFile: string, files: string[]): Promise<Plan> {
   const trust = readTrustFile(trustFile);
   const { sha, bundle } = plan;

@@ -11,7 +11,7 @@ function loginsOf(text: string) {
   return readDockerLogins({ DOCKER_CONFIG: dir });
 }
 
-it('finds a login by the registry, and that of Docker under its old address', () => {
+it('finds a login by the registry, and the login of Docker under its old address', () => {
   const auths = { 'r.example:5000': encoded('ann:a:b'), 'https://index.docker.io/v1/': encoded('hub:x') };
   const loginOf = loginsOf(JSON.stringify({ auths }));
   expect(loginOf('r.example:5000')).toEqual({ user: 'ann', password: 'a:b' });

@@ -15,14 +15,14 @@ import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { readSmallFile, readValue } from '../core/input.ts';
 import { shorten } from '../core/table.ts';
 
-/** What the command line says of a signature without a key. */
+/** The options for a keyless signature. */
 export interface KeylessOptions extends SigstoreOptions {
   identityToken?: string;
 }
 
 /**
- * Signs as the holder of an OIDC token, with a certificate of a Sigstore instance, and has it logged there. Throws CtlErrors,
- * and a `SignatureFault` where hosts with the trust root that is named would not believe it.
+ * Signs as the holder of an OIDC token, with a certificate of a Sigstore instance, and has it logged there. Throws
+ * CtlErrors, and a `SignatureFault` if hosts with the named trust root would reject it.
  */
 export async function signByIdentity(
   session: Session,
@@ -123,7 +123,7 @@ function refused(
 
 const again = 'try again later';
 
-/** All three services tell errors so. */
+/** All three services return errors in this form. */
 function messageOf(body: Buffer): string {
   try {
     const json: unknown = JSON.parse(body.toString('utf8'));
@@ -169,7 +169,7 @@ const timestampRefused = {
   remedy: 'name the address of the authority with its path by --tsa',
 };
 
-/** What Fulcio answers. */
+/** The response of Fulcio. */
 interface FulcioAnswer {
   signedCertificateEmbeddedSct?: { chain: { certificates: string[] } };
 }
@@ -218,7 +218,7 @@ interface SigstoreTarget {
   root: string | null;
 }
 
-/** What the command line says of them. */
+/** The options for them. */
 export interface SigstoreOptions {
   fulcio?: string;
   rekor?: string;

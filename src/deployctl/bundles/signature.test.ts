@@ -18,7 +18,7 @@ afterAll(() => at.stop());
 const dir = tempDir();
 const key = newSigningKey();
 let sequence = 0;
-/** Tells the service whether the hosts of the env demand a signature by the key. */
+/** Records at the service whether the hosts of the environment require a signature by the key. */
 const demand = async (isDemanded: boolean) => {
   const admin = await addOperator(at.service);
   const trust = { threshold: 1, keys: [key.publicPem], identities: [], root: null };
@@ -40,7 +40,7 @@ async function signedBundle() {
   return { file, signature, sha, short: sha.slice(0, 12) };
 }
 
-it('tells from the push on what finishes a bundle, until it is desired', async () => {
+it('shows after the push what completes a bundle, until it is desired', async () => {
   await demand(true);
   const { file, signature, sha, short } = await signedBundle();
   const steps = (prefix: string, archive: string) => [
@@ -77,7 +77,7 @@ it('tells from the push on what finishes a bundle, until it is desired', async (
   ]);
 });
 
-it('a secret makes a bundle that waits, and tells the commands that finish it', async () => {
+it('a secret makes a bundle that waits, and prints the commands that complete it', async () => {
   const { file, sha } = await signedBundle();
   await at.deployer.run(['push', file]);
   await at.deployer.run(['promote', 'eu-1', sha]);
@@ -107,7 +107,7 @@ it('a push takes signatures along', async () => {
   });
 });
 
-it('tells of no signatures where none are required', async () => {
+it('mentions no signatures if none are required', async () => {
   const { file, sha } = await signedBundle();
   for (const command of [
     ['push', file],
@@ -139,7 +139,7 @@ describe('a file that is not a signature', () => {
     }
   });
 
-  it('is told by the service, with the reason', async () => {
+  it('is reported by the service, with the reason', async () => {
     const [first, second] = [await signedBundle(), await signedBundle()];
     await at.deployer.run(['push', first.file]);
     const outcome = await at.deployer.run(['signature', 'add', first.sha, second.signature]);

@@ -33,7 +33,7 @@ it('takes a signature of a command that does not read what it signs', async () =
   expect((await shell('exec <&-; printf .').sign('a'.repeat(1_000_000))).toString()).toBe('.');
 });
 
-it('shows what the command says, and tells how it ended', async () => {
+it('shows the output of the command, and reports how it ended', async () => {
   const { sign, stderr } = shell('echo the token is locked >&2; exit 3');
   await expect(sign()).rejects.toThrow('COMMAND_FAILED: sh ended with exit code 3');
   expect(String(stderr.read())).toBe('the token is locked\n');
@@ -44,10 +44,10 @@ it.each([
   ['is missing', ['/nowhere/sign'], 'COMMAND_FAILED: /nowhere/sign cannot be run (ENOENT)'],
   ['is not a program', [publicKey], `COMMAND_FAILED: ${publicKey} cannot be run (EACCES)`],
   ['writes without end', ['yes'], 'COMMAND_FAILED: yes wrote more than a signature'],
-] as [string, SignCommand['argv'], string][])('tells of a command that %s', async (_what, argv, message) => {
+] as [string, SignCommand['argv'], string][])('reports a command that %s', async (_what, argv, message) => {
   await expect(signer(argv).sign()).rejects.toThrow(message);
 });
 
-it('ends a command that takes too long, even if what it started goes on', async () => {
+it('ends a command that takes too long, even if its child process continues', async () => {
   await expect(shell('sleep 600 | cat', 200).sign()).rejects.toThrow('COMMAND_FAILED: sh took longer than 0.2 s');
 });

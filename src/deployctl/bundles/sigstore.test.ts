@@ -22,7 +22,7 @@ it.each<[string, SigstoreOptions, object]>([
   ['config.yaml', {}, { ...own, fulcio: 'https://ca.own/' }],
   ['the command line', other, { ...other, fulcio: 'https://ca.b/', rekor: 'https://log.b/' }],
   ['both', { root: 'b.json' }, { ...own, fulcio: 'https://ca.own/', root: 'b.json' }],
-])('is that of %s', (_where, options, target) => {
+])('is the target of %s', (_where, options, target) => {
   expect(targetOf(options, own)).toEqual(target);
 });
 
@@ -53,7 +53,7 @@ it.each([
   ['fulcio', 'Fulcio (--fulcio)'],
   ['rekor', 'Rekor (--rekor)'],
   ['tsa', 'the timestamp authority (--tsa)'],
-])('takes no address of %s in clear, nor what is none', (service, name) => {
+])('rejects addresses of %s in clear text, and values that are not addresses', (service, name) => {
   const targetAt = (address: string) => () => targetOf({ [service]: address }, own);
   expect(targetAt('http://service.example')).toThrow('URL_INVALID: http://service.example');
   expect(targetAt('service.example')).toThrow(`URL_INVALID: the address of ${name} is not an https:// URL`);

@@ -117,7 +117,7 @@ it('compares two by their digests, also of two envs, and one with an archive', a
   expect([exit, stderr]).toEqual([1, expect.stringContaining('deployctl: BUNDLE_NOT_FOUND')]);
 });
 
-it('a push tells which hosts would refuse the bundle by their limits', async () => {
+it('a push lists the hosts that would refuse the bundle by their limits', async () => {
   const host = await addHost(at.service, 'us-1');
   const limits = { bundle_bytes: 1, unpacked_bytes: 1, bundle_entries: 1 };
   await host.checkIn({ policy: { limits } });

@@ -110,7 +110,7 @@ async function fetchBundle(session: Session, [sha]: [string], { out }: { out: st
   return { json: { file, sha256, size_bytes }, text: formatFacts(facts) };
 }
 
-/** Writes a new file, which is removed again unless its bytes are those of the digest; returns their number. */
+/** Writes a new file, which is removed again unless its bytes match the digest; returns their number. */
 export async function downloadArchive(api: Api, sha256: string, file: string): Promise<number> {
   await using opened = await createNewFile(file);
   try {

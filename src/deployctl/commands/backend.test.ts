@@ -66,7 +66,7 @@ it('finds, filters and sorts backends', async () => {
   expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(/ failed +window /);
 });
 
-it('tells the version of the agent of each host, and finds hosts by it', async () => {
+it('shows the version of the agent of each host, and finds hosts by it', async () => {
   const [canary, other] = [await addHost(at.service, env), await addHost(at.service, env)];
   await canary.checkIn({ agent: { ...checkInOf().agent, version: '0.3.0' } });
   await other.checkIn();
@@ -157,7 +157,7 @@ describe('a retirement', () => {
     });
   });
 
-  it('tells the state that follows', async () => {
+  it('shows the next state', async () => {
     const host = await addHost(at.service, env);
     await host.checkIn();
     expect(await at.admin.run(`retire ${host.id} --confirm --purge-volumes`)).toEqual({
@@ -170,7 +170,7 @@ describe('a retirement', () => {
     expect((await at.viewer.run(`backend show ${host.id}`)).stdout).toMatch(/^pending +revokeToken$/m);
   });
 
-  it('is that of all managers of a swarm where it is asked for, each with its state', async () => {
+  it('retires all managers of a swarm on request, each with its state', async () => {
     const [one, two] = [await addHost(at.service, env), await addHost(at.service, env)];
     for (const host of [one, two]) {
       await host.checkIn({ swarm: { id: `swarm-of-${env}`, node: 'n', leader: host === one } });

@@ -206,7 +206,7 @@ interface ListOptions {
   limit?: number;
 }
 
-/** What is not asked for is left out: a service of an older version knows `env` and one `state` alone. */
+/** Options that are not set are left out: a service of an older version knows only `env` and one `state`. */
 function queryOf({
   env,
   state,
@@ -245,7 +245,7 @@ async function kit(session: Session, [id]: [string], options: RevealOptions): Pr
   return { json: withoutCredentials(json), text: `${formatKit(json, session.nowMs)}\nwritten to ${dir}: ${written}` };
 }
 
-/** What the installer takes from files, by the names that the kit's command has. */
+/** Values that the installer takes from files, by their names in the kit's command. */
 function filesOf(kit: InstallKit): [name: string, text: string][] {
   const files: [string, string | null][] = [
     ['bootstrap.jwt', kit.bootstrap_jwt],

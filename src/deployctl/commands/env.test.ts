@@ -34,7 +34,7 @@ it('creates, shows, lists and deletes envs', async () => {
   expect(await at.admin.run('env show eu-1')).toMatchObject({ exit: 1 });
 });
 
-it('tells what a refusal means and what to do', async () => {
+it('prints the meaning of a refusal and its cure', async () => {
   await addHost(at.service, 'eu-2');
   const refused = async (command: string) => {
     const { exit, stdout, stderr } = await at.admin.run(command);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await writeFile(join(dir, 'root.json'), JSON.stringify(root));
 });
 
-it('tells the service what config.yaml of a host says, with the public keys and the root of its files', async () => {
+it("sends the trust of a host's config.yaml to the service, with the public keys and the root in its files", async () => {
   const identity = { issuer: 'https://id.example', subject: 'release@example' };
   await writeFile(
     file,

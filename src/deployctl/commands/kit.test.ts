@@ -44,7 +44,7 @@ it('writes what the installer takes from files, for their owner alone, and print
   expect(await readFile(join(dir, 'secretstore-ca.pem'), 'utf8')).toBe(kit.secretstore_ca);
 });
 
-it('replaces the files of the kit before, whatever their mode', async () => {
+it('replaces the files of the previous kit, whatever their mode', async () => {
   const dir = join(api.home.dir, 'kit');
   await mkdir(dir);
   await writeFile(join(dir, 'bootstrap.jwt'), 'superseded', { mode: 0o644 });
@@ -53,7 +53,7 @@ it('replaces the files of the kit before, whatever their mode', async () => {
   expect((await stat(join(dir, 'bootstrap.jwt'))).mode & 0o777).toBe(0o600);
 });
 
-it('has no file for what the kit lacks', async () => {
+it('writes no file for a missing part of the kit', async () => {
   api.server.answerNext('call', {
     edit: (body: object) => ({ ...body, mesh_enrolment_jwt: null, secretstore_ca: null }),
   });

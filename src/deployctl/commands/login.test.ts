@@ -80,7 +80,7 @@ it('asks on a terminal, without echo', async () => {
   expect(outcome.stdout).not.toContain('dpo_');
 });
 
-it('Ctrl-C at the question leaves everything as it is', async () => {
+it('Ctrl-C at the question changes nothing', async () => {
   const outcome = await deployctl(['login', api.server.url], { env, stdin: 'dpo_\u0003', terminal: 80 });
   expect(outcome).toMatchObject({ exit: 1, stdout: '' });
   expect(existsSync(dir)).toBe(false);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => at.stop());
 
-it('tells whose token it is', async () => {
+it('shows the owner of the token', async () => {
   expect(await at.limited.json('whoami')).toEqual({
     ...{ name: 'admin of eu-1', role: 'admin', envs: ['eu-1'] },
     permissions: [{ role: 'admin', envs: ['eu-1'] }],

@@ -99,7 +99,7 @@ it('names the hosts that have failed', async () => {
   expect(stdout).toMatch(new RegExp(`^failed {8}${hosts[0]!.id}, site fra$`, 'm'));
 });
 
-it('tells where there is none, and permits viewers to look only', async () => {
+it('reports that nothing was found, and permits viewers only to look', async () => {
   expect((await at.viewer.run(`rollout show ${scene.env}`)).stderr).toMatch(/^deployctl: ROLLOUT_NOT_FOUND/);
   expect(await at.viewer.run(`rollout start ${scene.env} ${scene.bundle}`)).toMatchObject({ exit: 77 });
   expect(await start('--wave', 'some')).toMatchObject({ exit: 2, stdout: '' });

@@ -36,7 +36,7 @@ it('writes the value of standard input without its last line break, and never sh
   expect(versions()).toEqual([{ value: 'hunter2' }]);
 });
 
-it('tells which hosts would refuse the bundle that it makes', async () => {
+it('lists the hosts that would refuse the bundle that it makes', async () => {
   const sha256 = await deploy();
   const host = await addHost(at.service, 'eu-1');
   await host.checkIn({

@@ -12,7 +12,7 @@ const report = (report_id: string, outcome: string) => ({
 });
 
 let api: Awaited<ReturnType<typeof startScriptedApi>>;
-/** What the service knows; a test changes it while the command sleeps. */
+/** The data of the service; a test changes it while the command sleeps. */
 let env: { name: string; desired_sha: string | null };
 let backend: Record<string, unknown>;
 beforeEach(async () => {

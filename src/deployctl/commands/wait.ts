@@ -43,7 +43,7 @@ async function wait(
   }
 }
 
-/** What a look finds: the API's object, and how far its backends are; `late` are some of those that are waited for. */
+/** The result of a look: the API's object, and the progress of its backends; `late` are some of the awaited backends. */
 interface Seen extends Convergence {
   json: object;
   late: BackendDetails[];
@@ -122,7 +122,7 @@ function isId(text: string): boolean {
   return /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text);
 }
 
-/** How far backends are with what is desired of them. */
+/** The progress of backends towards the desired bundle. */
 interface Convergence {
   applied: Backend[];
   waiting: Backend[];

@@ -42,7 +42,7 @@ it.each([
   expect(await at.admin.json(`webhook add last ${options}`, withUrl())).toMatchObject({ events });
 });
 
-it('tells what an id looks like', async () => {
+it('describes the form of an id', async () => {
   const { exit, stderr } = await at.admin.run('webhook test chat');
   expect([exit, stderr]).toEqual([
     2,
@@ -110,7 +110,7 @@ it('shows no secret on a terminal that was not asked for, and creates nothing th
   expect(await at.admin.json('webhook list')).toEqual(before);
 });
 
-it('is for administrators, and for those of an env within it', async () => {
+it('is for administrators of all environments or of the one', async () => {
   const exitOf = async ({ home, run }: typeof at.admin, command: string) =>
     (await run(command, { env: home.env, stdin: receiver.url })).exit;
   expect(await exitOf(at.deployer, 'webhook add x')).toBe(77);

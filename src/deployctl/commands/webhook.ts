@@ -64,7 +64,7 @@ function addAdd(webhook: Command, run: Run): void {
     .action(run(createWebhook));
 }
 
-/** Collects types of events; after `--no-event` anew. */
+/** Collects types of events; `--no-event` starts again. */
 function eventOption(value: string, previous: string[] | false = []): string[] {
   const isKnown = eventTypes.some((type) => type === value);
   if (!isKnown) throw new InvalidArgumentError(`Allowed choices are ${eventTypes.join(', ')}.`);

@@ -48,7 +48,10 @@ function withConfigFaults<Settings>(read: () => Settings): Settings {
   }
 }
 
-/** The policy of a host, by a file with the key `policy` of its config.yaml; without a file the default. Throws CONFIG_INVALID. */
+/**
+ * The policy of a host, by a file with the key `policy` of its config.yaml; without a file the default. Throws
+ * CONFIG_INVALID.
+ */
 export function readPolicy(file: string | undefined): HostPolicy {
   if (file === undefined) return defaultPolicy;
   return withConfigFaults(() => readConfigFile<{ policy: HostPolicy }>(file, policyFormat).settingsUnless([]).policy);
@@ -62,8 +65,8 @@ const policyFormat = {
 };
 
 /**
- * Whom hosts believe about bundles, by a file with the key `trust.bundles` of their config.yaml; paths are relative to the
- * file. Throws CONFIG_INVALID.
+ * Trusted signers of bundles, from a file with the key `trust.bundles` of a host's config.yaml; paths are relative to
+ * the file. Throws CONFIG_INVALID.
  */
 export function readTrustFile(file: string): BundleTrust {
   const { keys = [], root, ...rest } = withConfigFaults(() => readTrustSettings(file));

@@ -25,7 +25,7 @@ export const policyTable = keyTableOf(policyKeys);
 
 const { schema, allowed } = trustBy(anyPath);
 
-/** The key of a trust file, that of config.yaml of a host; its paths may be relative to the file. */
+/** The key of a trust file, which is the same as in config.yaml of a host; its paths may be relative to the file. */
 export const trustTable = keyTableOf({
   'trust.bundles': required({ schema, allowed }, 'Signers that hosts require for bundles.'),
 });

@@ -62,7 +62,7 @@ describe('exit 2, and nothing is sent:', () => {
   });
 
   it.each(['', 'tenancy.example', 'ftp://x', 'https://me:secret@x', 'https://x/?a=b', 'https://x#y', 'https://'])(
-    'the address %j, which is not told',
+    'the address %j, which is not printed',
     async (bad) => {
       const toldOf = (source: string) =>
         `URL_INVALID: the address of the tenancy service (${source}) is not an https:// URL without credentials, query and fragment\n`;
@@ -86,7 +86,7 @@ describe('exit 2, and nothing is sent:', () => {
   });
 
   it.each(['', 'hunter2', strangeToken.slice(1), `${strangeToken}x`, `${strangeToken}\n${strangeToken}`])(
-    'a token file with %j, which is not told',
+    'a token file with %j, which is not printed',
     async (text) => {
       await writeFile(home.tokenFile, text);
       const { exit, stderr } = await run(home.env);
@@ -116,7 +116,7 @@ describe('exit 2, and nothing is sent:', () => {
     expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(told) as string });
   });
 
-  it('a config.yaml with an unknown key, all faults told with their lines', async () => {
+  it('a config.yaml with an unknown key, with all faults and their lines', async () => {
     await writeConfig('[]');
     expect((await run(home.env)).stderr).toContain('must hold keys, such as `url: https://tenancy.example`');
     await writeConfig('url: here\ntoken-file: /x\n');

@@ -15,7 +15,7 @@ import { type Io, usageError } from '../core/ctlError.ts';
 import type { CtlSettings } from './configKeys.ts';
 import { readSettings } from './configFiles.ts';
 
-/** What the command line says of the connection. */
+/** The options for the connection. */
 interface ConnectionOptions {
   url?: string;
   tokenFile?: string;
@@ -54,7 +54,7 @@ export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
   };
 }
 
-/** The address that is given for this call, and by what; null without one. */
+/** The address for this call and its source; null without one. */
 function urlOf({ url }: ConnectionOptions, { DEPLOYCTL_URL: variable }: Io['env']): [string, string] | null {
   if (url !== undefined) return [url, '--url'];
   return variable === undefined ? null : [variable, 'DEPLOYCTL_URL'];
@@ -66,12 +66,12 @@ export function caFileOf({ caFile }: ConnectionOptions, env: Io['env'], settings
   return file === null ? null : resolve(file);
 }
 
-/** TLS that trusts the authorities of a file, without one those of the system. */
+/** TLS that trusts the authorities of a file, or without one the authorities of the system. */
 export function contextOf(caFile: string | null): SecureContext {
   return createTlsContext(authoritiesOf(caFile));
 }
 
-/** TLS that trusts the authorities of the system, and those of a file: for services that others run, too. */
+/** TLS that trusts the authorities of the system and of a file: for services of others. */
 export function widerContextOf(caFile: string | null): SecureContext {
   const system = authoritiesOf(null);
   return createTlsContext(caFile === null ? system : (system.concat(authoritiesOf(caFile)) as Authorities));
@@ -88,7 +88,7 @@ function othersOf(option: string): string {
   return `--${option} or DEPLOYCTL_${option.toUpperCase().replace('-', '_')}`;
 }
 
-/** The address of a service that gets a token. Throws URL_INVALID, which names the service and tells no credentials. */
+/** The address of a service that gets a token. Throws URL_INVALID, which names the service and contains no credentials. */
 export function serviceUrlOf(text: string, service: string): URL {
   if (!isServiceUrl(text))
     throw usageError(
@@ -110,7 +110,7 @@ function readBundle(caFile: string | null): RootBundle {
   }
 }
 
-/** Reads an operator's token. Throws TOKEN_UNUSABLE, which says nothing of what the file holds. */
+/** Reads an operator's token. Throws TOKEN_UNUSABLE, which contains nothing of the file. */
 export async function readToken(file: string): Promise<string> {
   const unusable = (problem: string, remedy?: string) => usageError('TOKEN_UNUSABLE', `${file} ${problem}`, remedy);
   const opened = await openRegularFile(file, { follow: true }).catch((error: unknown) => {

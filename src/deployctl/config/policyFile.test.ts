@@ -9,7 +9,7 @@ const policyIn = (text: string) => {
   return readPolicy(file);
 };
 
-it('is that of a host with these keys, and without a file the default', () => {
+it('is the same as of a host with these keys, and the default without a file', () => {
   expect(readPolicy(undefined)).toEqual({ permit: {}, deny: [], images: 'any' });
   expect(policyIn('policy: {permit: {capabilities: [NET_ADMIN]}, deny: [rollback]}\n')).toEqual({
     permit: { capabilities: ['NET_ADMIN'] },
@@ -24,10 +24,10 @@ it.each([
     'policy: {images: none, permits: {}}',
     /policy.yaml:1: policy.permits: unknown key.*; \S+policy.yaml:1: policy.images:/,
   ],
-])('tells each fault of %j', (text, told) => {
+])('reports each fault of %j', (text, told) => {
   expect(() => policyIn(text)).toThrow(told);
 });
 
-it('tells a file that is missing, and the option that names another', () => {
+it('reports a missing file, and the option that names another', () => {
   expect(() => readPolicy(`${file}.none`)).toThrow(/does not exist; write it, or name another file with --policy/);
 });

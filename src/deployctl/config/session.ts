@@ -23,7 +23,7 @@ interface CommonOptions {
   json?: boolean;
 }
 
-/** What a command works with. */
+/** The tools of a command. */
 export interface Session {
   readonly io: Io;
   readonly options: CommonOptions;
@@ -36,14 +36,14 @@ export interface Session {
   readonly clock: Clock;
 }
 
-/** What a command tells: the API's object for programs, text for people. */
+/** The result of a command: the API's object for programs, text for people. */
 export interface Result {
   json: object;
   text: string;
   exit?: Exit;
 }
 
-/** What a command does with its operands and options. */
+/** The work of a command, with its operands and options. */
 type Work<P extends Operands, O> = (session: Session, operands: P, options: O) => Promise<Result>;
 type Operands = (string | string[] | undefined)[];
 
@@ -94,14 +94,14 @@ export interface RevealOptions {
 
 /**
  * Throws where a credential would come to a terminal, which keeps it in its scrollback. Called before the reveal, which
- * would cost the credential before.
+ * would invalidate the previous credential.
  */
 export function requireDestination({ io }: Session, { output, show = false }: RevealOptions): void {
   if (output !== undefined || show || !io.stdout.isTTY) return;
   throw usageError('TERMINAL', 'the answer holds a credential, and this is a terminal', 'add --output, or --show');
 }
 
-/** What is told of any error; of one that is not expected only its class, because it may hold the bearer. */
+/** The message for any error; for an unexpected one only its class, because the error may contain the bearer. */
 function fieldsOfError(error: unknown): CtlErrorFields {
   if (error instanceof CtlError) return error.fields;
   const kind = error instanceof Error ? error.constructor.name : typeof error;
@@ -115,7 +115,7 @@ function formatError({ code, message, remedy, refusals = [] }: CtlErrorFields): 
   return [`deployctl: ${code}: ${message}`, ...lines, ...advice].map(harmless).join('\n');
 }
 
-/** Each fault with its cure; what has none of its own has that of its code. */
+/** Each fault with its cure; a fault without a cure gets the cure of its code. */
 function formatRefusal({ code, detail, faults = [{ text: detail, cure: '' }] }: BundleRefusal): string[] {
   return faults.flatMap(({ text, cure }) => {
     const advice = cure || cureOf(code);

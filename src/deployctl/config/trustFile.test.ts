@@ -11,7 +11,7 @@ const trustIn = (text: string) => {
   return readTrustFile(file);
 };
 
-it('tells each file that cannot be read, by its place beside the trust file', () => {
+it('reports each file that cannot be read, by its path beside the trust file', () => {
   const named = `root: none.json, identities: [{issuer: "https://i.example", subject: s}]`;
   const missing = (name: string) => expect.stringContaining(join(dir, name)) as string;
   const problemsOf = (text: string) => {
@@ -35,15 +35,15 @@ it.each([
   ['trust: {bundles: {root: "a\\tb"}}', /:1: trust.bundles.root: must be/],
   ['trust: {bundles: {colour: red}}', /:1: trust.bundles.colour: unknown key/],
   ['[]', /:1: must hold keys, such as `trust: \{bundles: \{keys: \[release.pub\]\}\}`/],
-])('tells what is wrong with %s', (text, told) => {
+])('reports the fault of %s', (text, told) => {
   expect(() => trustIn(text)).toThrow(told);
 });
 
-it('tells a file that is missing', () => {
+it('reports a missing file', () => {
   expect(() => readTrustFile(join(dir, 'none.yaml'))).toThrow(/write it, or name another file on the command line/);
 });
 
-it('tells a file that this user cannot read', async () => {
+it('reports a file that this user cannot read', async () => {
   const unreadable = join(dir, 'unreadable.yaml');
   writeFileSync(unreadable, 'trust: {}');
   chmodSync(unreadable, 0);

@@ -39,7 +39,7 @@ describe('a temporary failure', () => {
     expect(api.server.requests).toHaveLength(3);
   });
 
-  it('is tried four times, then told with exit 75 and what to do', async () => {
+  it('is tried four times, then reported with exit 75 and a remedy', async () => {
     api.server.answerAlways('call', { status: 503, body: { error: { code: 'STORE_AWAY', message: 'no store' } } });
     expect(await run('whoami')).toEqual({
       exit: 75,
@@ -61,7 +61,7 @@ describe('a temporary failure', () => {
   });
 
   it.each(['env create eu-1', 'secret set eu-1 db'])(
-    'of `%s`, which would be done twice, is told at once',
+    'of `%s`, which would be done twice, is reported at once',
     async (line) => {
       api.server.answerNext('call', { cut: 'head' });
       expect(await run(line)).toMatchObject({ exit: 75 });

@@ -25,7 +25,7 @@ export interface ApiCall {
   receive?: (bytes: Readable) => Promise<void>;
 }
 
-/** The operators' API; throws nothing but CtlErrors. */
+/** The operators' API; throws only CtlErrors. */
 export interface Api {
   /** The object that was answered, an empty one to 204. */
   call: <T extends object>(call: ApiCall) => Promise<T>;
@@ -58,7 +58,7 @@ export function createApi({ url, token, context }: Connection, clock: Clock): Ap
   };
 }
 
-/** What came of one try. */
+/** The result of one try. */
 type Attempt = { json: object } | { error: CtlError; retryAfterS: number | null };
 
 const baseHeaders = { accept: 'application/json', 'user-agent': `deployctl/${version}` };
@@ -108,7 +108,7 @@ async function withRetries(
   }
 }
 
-/** What went wrong before an answer was complete: at the caller's own end, or on the way. */
+/** A fault before an answer was complete: at the caller's own end, or on the way. */
 function callError(error: unknown, origin: string): CtlError {
   if (error instanceof CtlError) return error;
   const { code } = error as { code?: unknown };
@@ -173,7 +173,7 @@ function hasFaults({ faults = [] }: Record<string, unknown>): boolean {
   return Array.isArray(faults) && faults.every(isFault);
 }
 
-/** What to do about an error, by its code. */
+/** The remedy for an error, by its code. */
 const remedies: Record<string, string> = {
   BACKEND_LEADS:
     '`docker node demote` its node, or add --swarm to retire all managers; with --force, no manager acts until it is demoted',
@@ -205,7 +205,7 @@ const remediesByStatus: Record<number, string> = {
   503: 'try again later',
 };
 
-/** What to do about an error; nothing where the message says all. */
+/** The remedy for an error; nothing if the message is enough. */
 function remedyOf(code: string, status: number): { remedy?: string } {
   const remedy = remedies[code] ?? cureOf(code) ?? remediesByStatus[status];
   return remedy === undefined ? {} : { remedy };
@@ -225,17 +225,17 @@ function retryDelayMs(retryAfterS: number | null, tries: number, random: number)
 }
 
 const maxTries = 4;
-/** Seconds; a service that asks for more is told of instead of waited for. */
+/** Seconds; a longer wait is reported instead. */
 const maxRetryAfterS = 30;
 const firstDelayMs = 250;
 
-/** Of an answer that tells why there is no download. */
+/** The body of an answer that explains why there is no download. */
 const errorLimit = { maxBytes: 1_048_576, tooLarge: () => new Error('the answer is too long') };
 
-/** Milliseconds. An upload may take as long as it likes while bytes flow; a push is judged before it is answered. */
+/** Milliseconds. An upload may take any time while bytes flow; a push is validated before it is answered. */
 export const timeout = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, socket: 60_000, response: 300_000 };
 
-/** Sends a request; the bytes of a successful answer go to `receive`, those of any other one are its body. */
+/** Sends a request; the bytes of a successful answer go to `receive`, the bytes of any other answer are its body. */
 export async function download(request: GotRequest, receive: (bytes: Readable) => Promise<void>): Promise<HttpAnswer> {
   const { body: bytes, ...answer } = await open(request);
   if (answer.status !== 200) return { ...answer, body: await collectBytes(bytes, errorLimit) };

@@ -3,7 +3,7 @@ import type { Api } from './client.ts';
 import { countOption } from './input.ts';
 import { wholeSha } from './lists.ts';
 
-/** What must hold of an environment for a promotion, as given on the command line. */
+/** Conditions of a promotion for an environment, from the command line. */
 export interface PromotionOptions {
   ifDesired?: string;
   pipeline?: number;
@@ -23,7 +23,7 @@ export function pipelineOption(): Option {
   return new Option('--pipeline <number>', meaning).argParser(countOption);
 }
 
-/** The conditions as fields of the API; without options there are none, which older services accept. */
+/** The conditions as fields of the API; without options they are left out, which older services accept. */
 export async function conditionsOf(api: Api, env: string, { ifDesired, pipeline }: PromotionOptions) {
   const expected = async (text: string) => ({ if_desired: text === 'none' ? null : await wholeSha(api, text, env) });
   return {

@@ -3,19 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Refusal } from '../../../machines/refusals.ts';
 import { monotonicMs } from '../../core/clock.ts';
 
-/** Exit codes: the last two are those of sysexits.h. */
+/** Exit codes: the last two come from sysexits.h. */
 export const exits = { done: 0, failed: 1, usage: 2, superseded: 3, temporary: 75, notPermitted: 77 } as const;
 export type Exit = (typeof exits)[keyof typeof exits];
 
 /** Why a bundle was refused; a code of the tenancy service may be newer than this program. */
 export type BundleRefusal = Omit<Refusal, 'code'> & { code: string };
 
-/** What is told of an error: `code` and `message` as in the API's error body. */
+/** The output for an error: `code` and `message` as in the API's error body. */
 export interface CtlErrorFields {
   exit: Exit;
   code: string;
   message: string;
-  /** What to do about it; commands one a line. */
+  /** The remedy; commands one a line. */
   remedy?: string;
   refusals?: readonly BundleRefusal[];
 }
@@ -36,7 +36,7 @@ export function usageError(code: string, message: string, remedy?: string): CtlE
   return new CtlError({ exit: exits.usage, code, message, ...(remedy !== undefined && { remedy }) });
 }
 
-/** What the program is connected to; `process` is one. */
+/** The streams and environment of the program; `process` is one. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { isTTY?: boolean; setRawMode?: (raw: boolean) => unknown };

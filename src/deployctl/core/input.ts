@@ -36,7 +36,7 @@ export function formatLabels(labels: Record<string, string>): string {
     .join(' ');
 }
 
-/** A wave as `parseWave` reads it; collects those of several options. */
+/** A wave as `parseWave` reads it; collects the waves of several options. */
 export function waveOption(text: string, previous: PlannedWave[] = []): PlannedWave[] {
   const wave = parseWave(text);
   if (wave !== null) return [...previous, wave];
@@ -45,7 +45,7 @@ export function waveOption(text: string, previous: PlannedWave[] = []): PlannedW
   );
 }
 
-/** A window as `parseWindow` reads it; collects those of several options. */
+/** A window as `parseWindow` reads it; collects the windows of several options. */
 export function windowOption(text: string, previous: TimeWindow[] = []): TimeWindow[] {
   const window = parseWindow(text);
   if (window !== null) return [...previous, window];
@@ -58,7 +58,7 @@ export function numberOption(text: string): number {
   return Number(text);
 }
 
-/** A value that must not stand in the command line: of a file byte for byte, else of standard input without its last newline. */
+/** A value that must not be in the command line: the bytes of a file, otherwise standard input without its last newline. */
 export async function readValue(io: Io, file: string | undefined, prompt: string): Promise<string> {
   if (file !== undefined) return textOf(readFileOf(file));
   if (io.stdin.isTTY) return readHidden(io, prompt);

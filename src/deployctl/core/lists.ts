@@ -55,7 +55,7 @@ export async function wholeSha(api: Api, begins: string, env?: string): Promise<
   });
 }
 
-/** Adds signatures, at least one, to a bundle; the bundle as it is then. */
+/** Adds signatures, at least one, to a bundle; returns the changed bundle. */
 export async function addSignatures(api: Api, sha256: string, signatures: readonly object[]): Promise<Bundle> {
   const add = (json: object) =>
     api.call<Bundle>({ method: 'POST', path: path`/v1/bundles/${sha256}/signatures`, json });

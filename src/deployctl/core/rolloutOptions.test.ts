@@ -23,7 +23,7 @@ it.each(['0', '-1', '1.5', '%', '10 %', 'some', '', '1:', '1:ring', '1:=x', '1:a
   },
 );
 
-it('takes all of the labels of a wave, so that the service can refuse what is none', () => {
+it('accepts all labels of a wave, so that the service can refuse invalid ones', () => {
   expect(waveOption('1:ring=a:b')).toEqual([{ count: 1, labels: { ring: 'a:b' } }]);
 });
 

@@ -19,7 +19,7 @@ it('keeps something of each cell where there is no room at all', () => {
   expect(formatTable(['A', 'B'], [['x'.repeat(100), 'y'.repeat(100)]], 1)).toContain('xxxxxxx…  yyyyyyy…');
 });
 
-it('lets no cell begin a line of its own', () => {
+it('lets no cell begin a new line', () => {
   expect(formatTable(['A', 'B'], [['a\nb', '\u001b[1A']], 80)).toBe('A    B\na\ufffdb  \ufffd[1A');
   expect(formatFacts([['name', 'a\nroot: b']])).toBe('name  a\ufffdroot: b');
 });

@@ -75,7 +75,7 @@ export function shorten(text: string, width: number): string {
 }
 
 const invisible = /[\p{C}\u2028\u2029]/gu;
-/** The line breaks of the format are wanted, those of strings are escaped already. */
+/** The line breaks of the format are intended; line breaks in strings are already escaped. */
 const invisibleInJson = /(?!\n)[\p{C}\u2028\u2029]/gu;
 
 function widthOf(character: string): number {
@@ -131,7 +131,7 @@ export function formatHealth({ healthy, last_seen_at }: Pick<Backend, 'healthy' 
   return healthy ? 'yes' : 'no';
 }
 
-/** What is told of the signatures of a bundle; nothing where none is required. */
+/** The text about the signatures of a bundle; nothing if none is required. */
 export function signatureFacts({ signature = 'not required', signers = [] }: Bundle): [label: string, value: string][] {
   if (signature === 'not required') return [];
   return [['signature', signature], ...signers.map((signer): [label: string, value: string] => ['signer', signer])];

@@ -55,7 +55,7 @@ it.each([
     cosignKey(privateKey, 'a', otherParams({ N: 2 ** 24, r: 8, p: 1 })),
     'cannot be decrypted: the password is wrong, or the key is damaged',
   ],
-])('tells why %s is not a usable key', async (_what, text, reason) => {
+])('explains why %s is not a usable key', async (_what, text, reason) => {
   expect(await readPrivateKey(await text, asked('a'))).toBe(reason);
 });
 

@@ -5,8 +5,8 @@ import { type CosignKey, validateCosignKey } from '../signatureValidators.ts';
 export type AskPassword = () => Promise<string>;
 
 /**
- * Reads a private key in PEM: PKCS#8, PKCS#1 or SEC1, encrypted or not, or as cosign encrypts it. Returns the reason as text
- * when it is none, or the password is wrong.
+ * Reads a private key in PEM: PKCS#8, PKCS#1 or SEC1, encrypted or not, or as cosign encrypts it. Returns the reason as
+ * text if it is not one, or if the password is wrong.
  */
 export async function readPrivateKey(pem: string, askPassword: AskPassword): Promise<KeyObject | string> {
   if (isCosignKey(pem)) return decryptCosignKey(pem, await askPassword());
@@ -69,8 +69,8 @@ function parseCosignKey(pem: string): CosignKey | null {
 }
 
 /**
- * Throws for a cost that needs too much memory (RFC 7914). OpenSSL is not asked: the error that it leaves in its queue would fail
- * the next key that this process reads.
+ * Throws for a cost that needs too much memory (RFC 7914). OpenSSL is not asked: the error that it leaves in its queue
+ * would fail the next key that this process reads.
  */
 function deriveKey({ params: { N, r, p }, salt }: CosignKey['kdf'], password: string): Buffer {
   if (128 * r * (N + p + 2) > maxMemoryBytes) throw new RangeError();

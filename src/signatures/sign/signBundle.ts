@@ -58,7 +58,7 @@ export async function signEnvelope(
   };
 }
 
-/** Whoever signs: the holder of a private key, or a command that reaches one. */
+/** A signer: the holder of a private key, or a command that uses one. */
 export interface Signer {
   /** The public key, PEM. */
   publicKey: string;

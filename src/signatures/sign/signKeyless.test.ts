@@ -37,7 +37,7 @@ const services = servicesOf(sigstore);
 const signed = (changes: Partial<SigstoreServices>, trusted: string | null = null) =>
   signKeyless(statement, { ...services, ...changes }, trusted);
 
-it.each([root, null])('makes a signature that hosts believe by the identity, and names it', async (trusted) => {
+it.each([root, null])('makes a signature that hosts accept by the identity, and names it', async (trusted) => {
   const made = await signed({}, trusted);
   expect(made.signer).toBe(signer);
   const json: unknown = JSON.parse(JSON.stringify(made.signature));
@@ -103,7 +103,7 @@ it.each<[string, Partial<SigstoreServices>, string]>([
 it.each([
   ['issued by another authority', { certify: servicesOf(newSigstore()).certify }],
   ['in another log', { log: servicesOf(newSigstore()).log }],
-])('makes none that hosts with the trust root do not believe: %s', async (_what, changes) => {
+])('makes none that hosts with the trust root reject: %s', async (_what, changes) => {
   await expect(signed(changes)).resolves.toMatchObject({ signer });
   await expect(signed(changes, root)).rejects.toThrow('hosts would reject it: signature 1: ');
 });
@@ -150,7 +150,7 @@ describe('with a timestamp authority', () => {
     expect(new Set(queries).size).toBe(2);
   });
 
-  it('makes none that hosts do not believe because they do not know the authority', async () => {
+  it('makes none that hosts reject because they do not know the authority', async () => {
     const timestamp = (query: Buffer) => Promise.resolve(reply(query));
     await expect(signed({ timestamp }, root)).rejects.toThrow('TIMESTAMP_ERROR: timestamp could not be verified');
   });
@@ -178,7 +178,7 @@ function certificateWith(...extensions: string[]): { pem: string; key: Buffer } 
 it.each([
   ['an e-mail address', email, 'release@example.com'],
   ['a URI', uri, 'https://ci.example/a/b@main'],
-])('reads whom it is for: %s', (_what, name, subject) => {
+])('reads the audience: %s', (_what, name, subject) => {
   const { pem, key } = certificateWith(name, issuer);
   const rawBytes = new X509Certificate(pem).raw.toString('base64');
   expect(readCertificate(pem, key)).toEqual({ rawBytes, identity: { subject, issuer: 'https://id.example' } });

@@ -12,7 +12,7 @@ import { certificateRequest, timestampQuery } from './sigstoreForms.ts';
 export interface SigstoreServices {
   /** The certificate for the key of a request (PKCS#10), both in PEM. */
   certify: (request: string) => Promise<string>;
-  /** The log's entry of what was signed with the key of a certificate, as a Sigstore bundle has it. */
+  /** The log entry of a signature with the key of a certificate, in the form of a Sigstore bundle. */
   log: (envelope: Envelope, certificate: string) => Promise<unknown>;
   /** The answer to a query of a timestamp (RFC 3161), in DER; null without a timestamp authority. */
   timestamp: ((query: Buffer) => Promise<Buffer>) | null;

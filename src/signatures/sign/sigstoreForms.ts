@@ -20,7 +20,10 @@ const smallInteger = (value: number) => der(0x02, Buffer.of(value));
 /** An object identifier, by its contents in hex. */
 const objectIdentifier = (hex: string) => der(0x06, Buffer.from(hex, 'hex'));
 
-/** For whom a token must be; otherwise it could be a login of another service, which a certificate authority must not get. */
+/**
+ * The required audience of a token. Another token could be a login of another service, which a certificate authority
+ * must not get.
+ */
 const audience = 'sigstore';
 
 /** Why an OIDC token gets no certificate, without its text; null when it may. Its signature is its authority's to verify. */
@@ -35,7 +38,7 @@ export function identityTokenProblem(token: string, nowMs: number): string | nul
   return expiry * 1000 > nowMs ? null : `expired at ${new Date(expiry * 1000).toISOString()}: get a new one`;
 }
 
-/** Of a `Date`; its earliest is as far before 1970. */
+/** The latest time of a `Date`; its earliest time is as far before 1970. */
 const latestMs = 8.64e15;
 
 function claimsOf(token: string): Record<string, unknown> | null {
@@ -53,8 +56,8 @@ function claimsOf(token: string): Record<string, unknown> | null {
 const ecdsaWithSha256 = sequence(objectIdentifier('2a8648ce3d040302'));
 
 /**
- * The request of a certificate for a key on P-256 (PKCS#10), in PEM. It proves that its sender holds the key, and names nobody:
- * whom the certificate is for is told by the identity token.
+ * The request of a certificate for a key on P-256 (PKCS#10), in PEM. It proves that its sender holds the key, and names
+ * nobody: the identity token names the holder of the certificate.
  */
 export function certificateRequest(privateKey: KeyObject): string {
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
@@ -64,14 +67,14 @@ export function certificateRequest(privateKey: KeyObject): string {
   return `-----BEGIN CERTIFICATE REQUEST-----\n${lines}-----END CERTIFICATE REQUEST-----\n`;
 }
 
-/** What is sent to Rekor to take in an envelope that was signed with the key of this certificate, in PEM. */
+/** The request that adds an envelope to Rekor, signed with the key of this certificate, in PEM. */
 export function entryRequest(envelope: Envelope, certificate: string): object {
   const verifiers = [Buffer.from(certificate).toString('base64')];
   const proposedContent = { envelope: JSON.stringify(envelope), verifiers };
   return { apiVersion: '0.0.1', kind: 'dsse', spec: { proposedContent } };
 }
 
-/** The entry of Rekor's answer, as a Sigstore bundle has it. Throws for what is no such answer. */
+/** The entry of Rekor's answer, as a Sigstore bundle has it. Throws for any other answer. */
 export function entryOfAnswer(answer: unknown): object {
   const [{ body, integratedTime, logID, logIndex, verification }] = Object.values(answer as object) as [AnsweredEntry];
   const { inclusionProof: proof, signedEntryTimestamp } = verification;

@@ -239,7 +239,7 @@ function signatureAwaited(env: string, signers: string[]) {
 /** The bundle kept its limits when it was pushed; they may have been lowered since. */
 const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
 
-/** A bundle to pack anew with another manifest. */
+/** A bundle to pack again with another manifest. */
 interface RepackRequest {
   /** An archive that was validated before. */
   file: string;
@@ -250,14 +250,15 @@ interface RepackRequest {
   signal: AbortSignal;
 }
 
-/** A bundle that was packed anew, and what is in it. */
+/** A bundle that was packed again, and its content. */
 interface RepackedBundle extends PackedBundle {
   contents: BundleContents;
 }
 
 /**
- * Packs a bundle anew: `change` gets the manifest's text and the unpacked files, and gives the text of the new manifest, or null for none, and every other file stays as it is,
- * byte for byte. Returns null without a new manifest. Throws as `unpack` and `packDirectory`.
+ * Packs a bundle again. `change` gets the manifest's text and the unpacked files, and returns the text of the new
+ * manifest, or null for none; every other file stays unchanged, byte for byte. Returns null without a new manifest.
+ * Throws as `unpack` and `packDirectory`.
  */
 export async function repack(
   { file, into, scratchDir, signal }: RepackRequest,

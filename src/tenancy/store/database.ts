@@ -259,7 +259,7 @@ export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>;
 /** Text of a JSON value of type T. */
 type Json<T> = string & { readonly json?: T };
 
-/** What an operator says of a backend, to choose it by. */
+/** Labels of a backend, by which operators select it. */
 export type Labels = Record<string, string>;
 
 /** Backends: hosts as the service knows them. */
