@@ -13,7 +13,7 @@ export interface Runtime {
   /** The program. */
   node: string;
   strip: string;
-  /** Where Debian's shared libraries of the architecture are; null for those of this machine. */
+  /** The directory of Debian's shared libraries for the architecture; null for the architecture of this machine. */
   root: string | null;
 }
 

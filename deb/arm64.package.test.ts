@@ -39,7 +39,7 @@ it('the package for arm64 differs from the one for amd64 in program and build re
 });
 
 /** The processor is emulated, and only the processor: a program takes ten times as long. `npm run test:arm64` has more. */
-it('the program for arm64, emulated, applies a bundle, and tells its version and architecture', async () => {
+it('the program for arm64, emulated, applies a bundle, and prints its version and architecture', async () => {
   host.announce();
   expect(await host.tick()).toMatchObject({ code: 0, reports: ['applied'], failedCalls: [] });
   const told = { agent: { version: manifest.version }, host: { arch: 'arm64', os: 'linux' } };

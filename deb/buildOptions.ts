@@ -16,12 +16,12 @@ export const formats = ['deb', 'rpm'] as const;
 /** One of them. */
 export type Format = (typeof formats)[number];
 
-/** What they mean. */
+/** The meaning of the options. */
 export interface BuildOptions {
   /** Output directory. */
   dir: string;
   architectures: readonly Architecture[];
-  /** Of the agent's package; the others have no rpm. */
+  /** For the agent's package; the others have no rpm. */
   formats: readonly Format[];
   compression: Compression;
 }

@@ -14,10 +14,13 @@ const run = promisify(execFile);
 /** Where `npm run package` puts packages, and those that tests are about. */
 export const buildDirectory = 'build/package';
 
-/** Bytes that the agent's package may have, as it is released. */
+/** Maximum bytes of the agent's package as released. */
 export const maxBytes = 29_000_000;
 
-/** KiB that the package of another program may install: how well a package is compressed differs between a release and a test. */
+/**
+ * KiB that the package of another program may install: how well a package is compressed differs between a release and a
+ * test.
+ */
 export const maxKib = 122_000;
 
 /** The file of a package, below `buildDirectory`. */
@@ -28,13 +31,13 @@ export function debOf(name: string, architecture: Architecture): string {
 /** Checks by lintian of the program itself, which take longest. */
 export const checksOfNode = 'binaries/spelling,libraries/embedded';
 
-/** What lintian says of a package. */
+/** The findings of lintian for a package. */
 export async function lintian(deb: string, ...options: string[]): Promise<{ stdout: string; stderr: string }> {
   return run('lintian', ['--display-info', '--pedantic', '--allow-root', ...options, deb]);
 }
 
 /**
- * Digests of the two archives in the agent's package: as it was built, and as it is built again with the same code cache, in
+ * Digests of the two archives in the agent's package: of this build, and of a second build with the same code cache, in
  * another directory, later and under another umask.
  */
 export async function digestsOfBuilds(architecture: Architecture, date: string): Promise<[string[], string[]]> {

@@ -47,7 +47,7 @@ it('deployctl in one file uses nothing that Node 20, on which pipelines may run 
   expect(own.filter((file) => newer.test(readFileSync(file, 'utf8')))).toEqual([]);
 });
 
-it('the tenancy service carries the console as it is bundled, and not the bundler', async () => {
+it('the tenancy service contains the bundled console, and not the bundler', async () => {
   const { source, inputs } = await bundleProgram('src/tenancy/cli.ts');
   expect(source).toContain('No connection since');
   expect(inputs).toEqual(expect.arrayContaining(['src/console/main.ts', 'node_modules/lit-html/lit-html.js']));

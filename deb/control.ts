@@ -19,7 +19,7 @@ export interface ControlFields {
   installedSize: number;
 }
 
-/** What the control file of a package says in every version. */
+/** The fields of a package's control file that are the same in every version. */
 export interface ControlTexts {
   name: string;
   /** Name of the source package where it differs. */
@@ -28,7 +28,7 @@ export interface ControlTexts {
   depends: readonly string[];
   recommends: readonly string[];
   suggests?: readonly string[];
-  /** The first line in the form of a noun, the others indented as Debian wants it. */
+  /** The first line is a noun phrase, the others are indented as Debian requires. */
   description: string;
 }
 

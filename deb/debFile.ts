@@ -20,14 +20,17 @@ export interface DebContents extends PackageVersion {
   compression?: Compression;
 }
 
-/** How a package is compressed: as it is released, or in a twentieth of the time, for one that is only tested. */
+/** The compression of a package: as released, or in a twentieth of the time, for a package that is only tested. */
 export type Compression = keyof typeof compressions;
 
 const compressions = { release: ['-Zxz', '-z6', '--threads-max=2'], quick: ['-Zgzip', '-z1'] };
 
 const run = promisify(execFile);
 
-/** Builds a package. The build is reproducible: the same contents give the same bytes on any machine, at any time, for any user. */
+/**
+ * Builds a package. The build is reproducible: the same contents give the same bytes on any machine, at any time, for
+ * any user.
+ */
 export async function buildDebFile(
   output: string,
   { control: texts, payload, scripts, compression = 'release', ...metadata }: DebContents,

@@ -181,7 +181,7 @@ it('restarts a running proxy, and does not start a stopped one', async () => {
 it.each([
   ['a running tick', 'sleep infinity', 'activating'],
   ['a failed tick', 'exit 1', 'failed'],
-])('removal stops and forgets %s', async (_title, tick, state) => {
+])('removal stops %s and removes its state', async (_title, tick, state) => {
   await runStep('install new');
   await machine.ok(`echo '${tick}' >>/usr/bin/deployd; systemctl start --no-block deployd.service`);
   await machine.until(`systemctl show -P ActiveState deployd.service | grep ${state}`, 10);
@@ -202,7 +202,7 @@ it('installs, removes and purges where systemd does not run, as in an image buil
   expect(await machine.ok('ls -d /etc/deployd /var/lib/deployd || :')).toBe('');
 });
 
-it('tells a hold to whoever signs in, wherever the state is, and nothing without one', async () => {
+it('shows a hold at sign-in, wherever the state is, and nothing without one', async () => {
   await machine.ok(`dpkg -i ${debs}/new.deb && mkdir -p /srv/state`);
   await machine.ok(`printf '#!/bin/sh\\n[ "$*" = "hold --show" ] && echo "held until noon"\\n' >/usr/bin/deployd`);
   const told = () => machine.ok('run-parts /etc/update-motd.d | grep deployd: || :');

@@ -33,8 +33,8 @@ export function readChangelog(): ChangelogEntry[] {
 }
 
 /**
- * The version to build. Its date is SOURCE_DATE_EPOCH, else the day in CHANGELOG.md, else (before the release) that of the
- * last commit.
+ * The version to build. Its date is SOURCE_DATE_EPOCH, otherwise the day in CHANGELOG.md, otherwise (before the
+ * release) the date of the last commit.
  */
 export function currentPackageVersion(changes: ChangelogEntry[]): PackageVersion {
   const [newest] = changes;

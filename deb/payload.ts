@@ -32,7 +32,10 @@ export function maintainerScripts(): Payload {
   return filesBelow('scripts', '/');
 }
 
-/** Files that are installed unchanged: units and their drop-ins, the scripts that they call, sysusers and tmpfiles, and what sign-in tells. */
+/**
+ * Files that are installed unchanged: units and their drop-ins, the scripts that they call, sysusers and tmpfiles, and
+ * the message at sign-in.
+ */
 export function staticPayload(): Payload {
   return {
     ...filesBelow('units', '/usr/lib/systemd/system'),

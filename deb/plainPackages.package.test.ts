@@ -48,7 +48,7 @@ secretstore_url: http://127.0.0.1:8200
 
 /** The tests run in order: the life of an installation. */
 describe('on a Debian system', () => {
-  it('the packages install with nothing but what every system has, and start nothing', async () => {
+  it('the packages install with only the programs of every system, and start nothing', async () => {
     await machine.ok(`dpkg -i ${tenancyDeb} ${ctlDeb}`);
     expect(await machine.ok('systemctl show --value -p ActiveState -p UnitFileState deployd-tenancy')).toMatch(
       /inactive\ndisabled|disabled\ninactive/,

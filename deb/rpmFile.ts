@@ -10,10 +10,10 @@ import { rpmChangelog } from './docs/rpmChangelog.ts';
 import type { ChangelogEntry, PackageVersion } from './packageVersion.ts';
 import { writePayload, type Payload } from './payload.ts';
 
-/** What an rpm package of the agent is made of. */
+/** The inputs of an rpm package of the agent. */
 export interface RpmContents extends PackageVersion {
   architecture: Architecture;
-  /** That of the `.deb`. */
+  /** The description of the `.deb`. */
   payload: Payload;
   compression: Compression;
   /** The changelog, newest first. */
@@ -61,7 +61,7 @@ export async function buildRpmFile(output: string, contents: RpmContents): Promi
   }
 }
 
-/** What is Debian's own stays out; zsh finds its completions elsewhere. */
+/** Debian's own files are left out; zsh finds its completions elsewhere. */
 function rpmPayload(payload: Payload): Payload {
   const own = Object.entries(payload).filter(([path]) => !/\/(lintian|update-motd\.d)\/|\/changelog\.gz$/.test(path));
   return Object.fromEntries(

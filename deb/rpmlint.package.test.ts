@@ -15,7 +15,7 @@ const dir = tempDir();
 
 beforeAll(() => run('sh', ['deb/needs.sh', 'build', 'rpmlint']), 300_000);
 
-/** The rpm package of what the built `.deb` installs. */
+/** The rpm package with the files that the built `.deb` installs. */
 async function buildRpm(architecture: Architecture): Promise<string> {
   const root = join(dir, architecture);
   await run('dpkg-deb', ['-x', debOf('deployd', architecture), root]);

@@ -83,7 +83,7 @@ describe('purging', () => {
     },
   );
 
-  it('deletes nothing by what another user wrote, or where another’s directory is linked to', async () => {
+  it('deletes nothing that another user wrote, and nothing in a linked directory of another user', async () => {
     await config('state_dir: /srv/ours/data\\nbootstrap_file: /etc/precious\\n');
     await machine.ok(`mkdir -p /srv/theirs /srv/ours && touch /etc/precious /srv/theirs/lock
       ln -s /srv/theirs /srv/ours/data && chown deployd: /srv/ours /etc/deployd/config.yaml`);

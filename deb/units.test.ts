@@ -39,7 +39,7 @@ describe('deployd.service', () => {
     expect(service['SuccessExitStatus']).toEqual(temporary.map(String));
   });
 
-  it('gives a tick the sum of all configured time limits, with those of a revert', () => {
+  it('gives a tick the sum of all configured time limits, including the limits of a revert', () => {
     const revertLimits = ['up_timeout_s', 'health_timeout_s', 'settle_s'];
     const limits = configTable.names.filter((name) => /_(timeout|stall)_s$/.test(name) || name === 'settle_s');
     const seconds = [...limits, ...revertLimits].map((name) =>
@@ -127,7 +127,7 @@ it('deployd-identity-acl.path watches the identities, and its service has no sta
 describe('deployd-tenancy.service', () => {
   const service = readUnit('deployd-tenancy.service', 'deb/tenancy/units');
 
-  it('migrates the store and serves as a user of its own, which owns nothing but its state directory', () => {
+  it('migrates the store and serves as a separate user, which owns only its state directory', () => {
     expect(service).toMatchObject({
       User: ['deployd-tenancy'],
       ExecStartPre: ['/usr/bin/deployd-tenancy migrate'],

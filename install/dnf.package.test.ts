@@ -41,7 +41,7 @@ beforeAll(async () => {
   await machine.copy(join(dir, 'ca.pem'), authority);
   await machine.ok('update-ca-certificates');
   await machine.copy('install/install.sh', '/install.sh');
-  // The installer is run more often than systemd lets a unit start, which a reload makes it forget on Debian 12 alone.
+  // The installer is run more often than systemd lets a unit start. A reload resets this limit only on Debian 12.
   await machine.ok('mkdir /etc/systemd/system/deployd.service.d');
   await writeFile(
     `${machine.root}/etc/systemd/system/deployd.service.d/often.conf`,
@@ -109,7 +109,7 @@ describe('on a host that says it is of dnf’s family, though it has apt too, th
     expect(await machine.ok('cat /var/lib/deployd/store.token; ls /var/cache')).not.toContain('deployd-install');
   });
 
-  it('downloads nothing again, changes the version when told so, and keeps a newer one', async () => {
+  it('downloads nothing again, changes the version on request, and keeps a newer one', async () => {
     const requests = packages.requests.length;
     expect(await run()).toMatchObject(done(version));
     expect(packages.requests).toHaveLength(requests);
@@ -171,7 +171,7 @@ describe('from a repository the installer', () => {
     expect(repository.requests.some(({ headers }) => JSON.stringify(headers).includes(token))).toBe(false);
   });
 
-  it('goes up, back and to another address with the same key, and leaves the rest as it is', async () => {
+  it('goes up, back and to another address with the same key, and changes nothing else', async () => {
     expect(await run('--version', later)).toMatchObject(done(later));
     expect(await run('--version', version)).toMatchObject(done(version));
     const before = await machine.ok(`cat ${files}`);
@@ -183,7 +183,7 @@ describe('from a repository the installer', () => {
     expect(await machine.ok(`cat ${files}`)).toBe(before.replace(repository.url, moved));
   });
 
-  it('keeps the version that the host is pinned to through its upgrades, and changes it when told so', async () => {
+  it('keeps the version that the host is pinned to through its upgrades, and changes it on request', async () => {
     await machine.ok(`echo includepkgs=deployd-${version} >>/etc/yum.repos.d/deployd.repo`);
     expect(await run(...fromRepository(), '--version', version)).toMatchObject(done(version));
     await machine.ok('dnf --quiet --assumeyes --refresh upgrade');

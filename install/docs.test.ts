@@ -43,7 +43,7 @@ describeIf(needsRoot, 'every command of docs/installing.md', () => {
   });
 });
 
-it('every option stands in docs/installing.md', async () => {
+it('every option is in docs/installing.md', async () => {
   const page = await readFile(pages, 'utf8');
   const usage = await readFile('install/install.sh', 'utf8');
   const options = [...usage.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option = '']) => option);

@@ -84,16 +84,16 @@ describeIf(needsRoot, 'a refused download', () => {
 describeIf(needsRoot, 'no network', () => {
   const again = /^no network to https:\/\/[^ ]+: curl: \(\d+\) .*; run the installer again when there is$/;
 
-  it('is told when the connection is refused', async () => {
+  it('is reported when the connection is refused', async () => {
     await offer.packages.stopListening();
     expect(await failed()).toMatch(again);
   });
 
-  it('is told when the name is not known', async () => {
+  it('is reported when the name is not known', async () => {
     expect(await failed({ 'base-url': 'https://registry.invalid/x' })).toMatch(again);
   });
 
-  it.each(['head', 'body'] as const)('is told when the connection is cut in the %s', async (cut) => {
+  it.each(['head', 'body'] as const)('is reported when the connection is cut in the %s', async (cut) => {
     answering({});
     answering({ cut });
     expect(await failed()).toMatch(again);
@@ -101,7 +101,7 @@ describeIf(needsRoot, 'no network', () => {
 });
 
 describeIf(needsRoot, 'a server that is not the one', () => {
-  it('is told by its certificate', async () => {
+  it('is reported by its certificate', async () => {
     offer.packages.setCertificate(createCa('another').issue(['127.0.0.1']));
     expect(await failed()).toMatch(/^the certificate of https:\/\/127\.0\.0\.1:\d+ is not trusted: curl: \(60\)/);
     expect(offer.packages.requests).toEqual([]);
@@ -138,7 +138,7 @@ describeIf(needsRoot, 'a package', () => {
     );
   });
 
-  it('that cannot be kept on the disk is told', async () => {
+  it('that cannot be kept on the disk is reported', async () => {
     const big = Buffer.alloc(2 ** 20);
     offer.packages.files.set(`deployd/${version}/${file}`, big);
     const ended = await offer.host.install(optionsOf(), { env: offer.env, smallDisk: '/var/cache' });
@@ -148,7 +148,7 @@ describeIf(needsRoot, 'a package', () => {
     );
   });
 
-  it('that apt-get does not install is told', async () => {
+  it('that apt-get does not install is reported', async () => {
     await offer.host.write('played/apt-get.ends', '100');
     const ended = await offer.host.install(optionsOf(), { env: offer.env });
     expect(ended.code).toBe(1);

@@ -21,7 +21,7 @@ describeIf(needsRoot, 'what a mesh needs', () => {
     return ended.stderr.split('\n').slice(1, -1);
   }
 
-  it('is told when the identity cannot be enrolled', async () => {
+  it('is reported when the identity cannot be enrolled', async () => {
     await addMesh(offer.host);
     const missing =
       '  --identity-jwt is missing: this host has no mesh identity yet (/opt/mesh/etc/identities/deployd-host.eu-1.json)';
@@ -32,7 +32,7 @@ describeIf(needsRoot, 'what a mesh needs', () => {
     expect(await told({ transport: 'sdk', 'identity-jwt': '/ca.pem' })).toEqual([unreadable]);
   });
 
-  it('is told when nobody would close the proxy’s ports, before anything is changed', async () => {
+  it('is reported when nobody would close the proxy’s ports, before anything is changed', async () => {
     await addMesh(offer.host);
     await rm(offer.host.path('played/nft'));
     const open = expect.stringContaining('its ports would be open to the network: install nftables') as string;
@@ -41,14 +41,14 @@ describeIf(needsRoot, 'what a mesh needs', () => {
     expect(await offer.install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0 });
   });
 
-  it('is told when no tunneller is there', async () => {
+  it('is reported when no tunneller is there', async () => {
     expect(await told({ ...enrolling, transport: 'proxy' })).toEqual([
       '  --transport proxy: there is no /opt/mesh/bin/mesh to run the proxy; install it first',
       "  --identity-jwt: there is no /opt/mesh/bin/mesh-tunnel here to enrol it with; install the mesh's tunneller first",
     ]);
   });
 
-  it('is told when its group is not there', async () => {
+  it('is reported when its group is not there', async () => {
     await addMesh(offer.host);
     await offer.host.write('etc/group', (await offer.host.read('etc/group')).replace(/^mesh:.*\n/m, ''));
     expect(await told(enrolling)).toEqual([

@@ -119,7 +119,7 @@ describeIf(needsRoot, 'a fresh host', () => {
     },
   );
 
-  it('takes another version when told so', async () => {
+  it('takes another version on request', async () => {
     await offer.publish('0.1.11');
     await install({ version: '0.1.11' });
     expect((await offer.host.calls())[0]).toMatch(/--allow-downgrades install .*deployd_0\.1\.11_amd64\.deb$/);

@@ -17,7 +17,7 @@ export interface InstallWorld {
   releases: ReleaseHost;
   /** Another origin, for redirects. */
   storage: TestServer;
-  /** What an installer is started with besides its options. */
+  /** The settings of an installer in addition to its options. */
   env: Record<string, string>;
   /** A read-only download token, which `env` holds. */
   token: string;

@@ -92,7 +92,7 @@ for (const mesh of meshes)
       expect((await offer.host.calls()).slice(calls)).toContain(`systemctl start ${mesh.tunnel}.service`);
     });
 
-    it('tells that an enrolment token is not used beside an identity, and enrols anew when asked', async () => {
+    it('reports that an enrolment token is not used beside an identity, and enrols again on request', async () => {
       await offer.install();
       const first = await offer.host.read(identity);
       await offer.host.write('identity.jwt', `${grant}2\n`, 0o600);

@@ -2,7 +2,7 @@ import { grant, type InstallWorld, openInstallWorld, optionsOf } from './install
 import type { CommandResult, ScratchHost } from './scratchHost.ts';
 import { tunneller } from './stubPrograms.ts';
 
-/** A mesh as it is installed on a host: its directory, user and tunneller. */
+/** A mesh on a host: its directory, user and tunneller. */
 export interface Mesh {
   mesh: string;
   dir: string;

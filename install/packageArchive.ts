@@ -9,7 +9,7 @@ import { writeWithMode } from './writeWithMode.ts';
 
 const call = promisify(execFile);
 
-/** What an installed package is, as far as the installer goes: a `.deb` and its checksum. */
+/** An installed package for the installer: a `.deb` and its checksum. */
 export async function makePackage(
   version: string,
   { installedKiB = 8, architecture = 'amd64' } = {},

@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 describeIf(needsRoot, 'the proxy', () => {
-  it('is started anew where what it reads has changed, and only then', async () => {
+  it('is restarted when a file that it reads has changed, and only then', async () => {
     await addMesh(offer.host);
     const proxied = { ...enrolling, transport: 'proxy' };
     await offer.install(proxied);
@@ -37,7 +37,7 @@ describeIf(needsRoot, 'the proxy', () => {
     expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`${before.replace('eu-1', 'eu-2')}${theirs}`);
   });
 
-  it('that has nothing to run is told in its own words', async () => {
+  it('that has nothing to run is reported in its own words', async () => {
     await addMesh(offer.host);
     const player = await offer.host.read('played/systemctl');
     const failing = player.replace('case', 'case $* in start?deployd-proxy*) exit 1 ;; esac\ncase');

@@ -59,7 +59,7 @@ async function useRealApt({ host }: InstallWorld): Promise<void> {
 
 const install = (changes: Record<string, string | null> = {}) =>
   offer.host.install(optionsOf({ 'repository-key': '/deployd.asc', ...changes }), { env });
-/** Runs it as on a host that has the repository: nothing is told of it. */
+/** Runs it as on a host that has the repository: this is not printed. */
 const again = (...options: string[]) => offer.host.install(options, { env: {} });
 const installed = async () => /^Version: (.*)$/m.exec(await offer.host.read('var/lib/dpkg/status'))?.[1];
 

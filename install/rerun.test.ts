@@ -23,7 +23,7 @@ describeIf(needsRoot, 'a second run', () => {
     expect(offer.packages.requests).toHaveLength(asked);
   });
 
-  it('with the same options changes nothing but exchanges the grant', async () => {
+  it('with the same options only exchanges the grant', async () => {
     const others = (lines: string[]) => lines.filter((line) => !line.startsWith('var/lib/deployd/store.token'));
     const before = others(await offer.host.snapshot());
     expect(await offer.host.install(optionsOf(), { env: offer.env })).toMatchObject({ code: 0, stderr: '' });
@@ -46,7 +46,7 @@ secretstore_url: https://secretstore.example:8200\ndisk:\n  headroom_bytes: 0\n`
     );
   });
 
-  it('mends the rights of the configuration', async () => {
+  it('corrects the rights of the configuration', async () => {
     await offer.host.write(config, await offer.host.read(config), 0o666);
     await offer.again();
     expect(await offer.host.rights(config)).toBe('0640 root:deployd');

@@ -27,14 +27,14 @@ export interface Running {
 
 /** How one is started. */
 export interface RunOptions {
-  /** `dash` (the default), `busybox sh` …, with options where they are wanted. */
+  /** `dash` (the default), `busybox sh` …, with options if needed. */
   shell?: string[];
   /** The script comes on standard input, as by `curl … | sh -s --`. */
   piped?: boolean;
   stdin?: string;
-  /** A directory that is on a disk of its own, with 64 KiB. */
+  /** A directory on a separate disk with 64 KiB. */
   smallDisk?: string;
-  /** What dpkg says the host is; this machine's by default. */
+  /** The architecture that dpkg reports; this machine's by default. */
   architecture?: string;
   env?: Record<string, string>;
 }
@@ -51,11 +51,14 @@ export interface ScratchHost {
   list: (directory: string) => Promise<string[]>;
   start: (args: string[], options?: RunOptions) => Running;
   install: (args: string[], options?: RunOptions) => Promise<CommandResult>;
-  /** What the programs that are played by scripts were called with, in order. */
+  /** The calls of the programs that scripts replace, in order. */
   calls: () => Promise<string[]>;
   /** All that an installer could change: a line for each file with its rights, its links and its content's digest. */
   snapshot: () => Promise<string[]>;
-  /** The next call of this program waits, or of one subcommand (`deployd.bootstrap`); resolves when it is there, with what lets it go on. */
+  /**
+   * The next call of this program waits, or of one subcommand (`deployd.bootstrap`); resolves when it is there, with a
+   * function that lets it continue.
+   */
   hold: (stage: string) => Promise<{ reached: Promise<unknown>; go: () => Promise<void> }>;
   /** Ends what a test that failed has left running, too. */
   remove: () => Promise<void>;

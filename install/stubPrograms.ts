@@ -16,7 +16,7 @@ export function stubProgram(body: string): string {
   return `#!/bin/sh\n${stubPreamble}${body}`;
 }
 
-/** What the scripts do that stand for programs of a real host, by name. */
+/** The behaviour of the scripts that replace programs of a real host, by name. */
 export const stubPrograms: Record<string, string> = {
   'apt-get': 'for last; do :; done\nexec dpkg -i "$last"\n',
   deployd: 'if [ "$1" = bootstrap ]; then mv /etc/deployd/bootstrap.jwt /var/lib/deployd/store.token; fi\n',

@@ -46,7 +46,7 @@ describeIf(needsRoot, 'the first tick', () => {
     return offer.again();
   };
 
-  it('that converged is told with its journal', async () => {
+  it('that converged is reported with its journal', async () => {
     const ended = await tick(0, 'healthy; heartbeat reported');
     expect(ended.stdout).toContain(
       `healthy; heartbeat reported\ndeployd install: done: deployd ${version} ticks every minute\n`,
@@ -78,7 +78,7 @@ describeIf(needsRoot, 'the first tick', () => {
     expect(ended.stderr).toContain('deployd.service does not start: systemctl status deployd.service');
   });
 
-  it('that failed is told with its code', async () => {
+  it('that failed is reported with its code', async () => {
     const ended = await tick(78, 'AGENT_ENV_MISMATCH: the token is of eu-2');
     expect(ended.code).toBe(1);
     expect(ended.stdout).toContain('AGENT_ENV_MISMATCH: the token is of eu-2');

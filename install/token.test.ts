@@ -64,7 +64,7 @@ describeIf(needsRoot, 'the download token', () => {
     await running.ended;
   });
 
-  it('is in no environment of what the installer starts', async () => {
+  it('is in no environment of a child process of the installer', async () => {
     const { reached, go } = await offer.host.hold('apt-get');
     const exported = { token: 'x', grant: 'x' };
     const running = offer.host.start(optionsOf(), { env: { ...offer.env, ...exported } });
@@ -104,7 +104,7 @@ describeIf(needsRoot, 'the download token', () => {
     expect(ended.stdout + ended.stderr).not.toContain(token);
   });
 
-  it('stays out of what the fetcher reads from the user’s own settings', async () => {
+  it('is not in the files that the fetcher reads from the user’s own settings', async () => {
     await offer.host.write('root/.curlrc', 'verbose\ntrace-ascii = "/trace"\nlocation\n');
     const ended = await offer.host.install(optionsOf(), { env: { ...offer.env, HOME: '/root' } });
     expect(ended).toMatchObject({ code: 0, stderr: '' });

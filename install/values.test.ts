@@ -25,11 +25,11 @@ async function refused(args: string[], options: RunOptions = {}): Promise<string
 const header = 'deployd install: nothing was changed:';
 
 describeIf(needsRoot, 'a value that is missing', () => {
-  it.each(['env', 'site', 'transport', 'tenancy-url', 'secretstore-url'])('--%s is told', async (name) => {
+  it.each(['env', 'site', 'transport', 'tenancy-url', 'secretstore-url'])('--%s is reported', async (name) => {
     expect(await refused(optionsOf({ [name]: null }))).toEqual([header, `  --${name} is missing`]);
   });
 
-  it('is told together with the others', async () => {
+  it('is reported together with the others', async () => {
     expect(await refused([], { env: { DEPLOYD_BASE_URL: '' } })).toEqual([
       header,
       '  --env is missing',
@@ -44,7 +44,7 @@ describeIf(needsRoot, 'a value that is missing', () => {
 
   const options =
     'env site transport tenancy-url tenancy-ca secretstore-url secretstore-ca bootstrap-file identity-jwt mesh token source base-url version';
-  it.each(options.split(' '))('is told for --%s at the end, before another option, and empty', async (name) => {
+  it.each(options.split(' '))('is reported for --%s at the end, before another option, and empty', async (name) => {
     const told = [`deployd install: --${name} needs a value; nothing was changed`];
     expect(await refused([`--${name}`])).toEqual(told);
     expect(await refused([`--${name}`, '--laptop'])).toEqual(told);
@@ -73,22 +73,22 @@ describeIf(needsRoot, 'a value that is wrong', () => {
     [{ 'secretstore-ca': '/nowhere' }, '--secretstore-ca: names no readable PEM file with a certificate'],
     [{ 'tenancy-ca': '/grant' }, '--tenancy-ca: names no readable PEM file with a certificate'],
     [{ 'bootstrap-file': '/ca.pem' }, 'the bootstrap grant is not a JWT; it is bootstrap_jwt of the install kit'],
-  ])('%j is told', async (changes, told) => {
+  ])('%j is reported', async (changes, told) => {
     expect(await refused(optionsOf(changes))).toEqual([header, `  ${told}`]);
   });
 
-  it('is told for a grant file that is not there', async () => {
+  it('is reported for a grant file that is not there', async () => {
     expect(await refused(optionsOf({ 'bootstrap-file': '/nowhere' }))).toEqual([
       'deployd install: --bootstrap-file: names no file that can be read; nothing was changed',
     ]);
   });
 
-  it('is told for a grant on standard input', async () => {
+  it('is reported for a grant on standard input', async () => {
     const told = await refused(optionsOf({ 'bootstrap-file': null }), { stdin: `${grant}\n${grant}\n` });
     expect(told).toEqual([header, '  the bootstrap grant is not a JWT; it is bootstrap_jwt of the install kit']);
   });
 
-  it('is told for an option that is none', async () => {
+  it('is reported for an unknown option', async () => {
     expect(await refused(['--laptob'])).toEqual(['deployd install: unknown option --laptob; --help lists them']);
   });
 });
@@ -101,11 +101,11 @@ describeIf(needsRoot, 'what is not an option', () => {
     [[`--laptop=${secret}`], '--laptop takes no value; nothing was changed'],
     [[`--token=`], '--token needs a value; nothing was changed'],
     [['--bootstrap-file', secret], '--bootstrap-file: names no file that can be read; nothing was changed'],
-  ])('is told without a value of it: %j', async (args, told) => {
+  ])('is reported without its value: %j', async (args, told) => {
     expect(await refused(args)).toEqual([`deployd install: ${told}`]);
   });
 
-  it('is told without a value of it, for each that has one', async () => {
+  it('is reported without its value, for each that has one', async () => {
     const names = ['env', 'transport', 'source', 'mesh', 'version', 'tenancy-ca', 'secretstore-ca', 'identity-jwt'];
     const wrong = Object.fromEntries(names.map((name) => [name, `${secret}/_`]));
     const told = await refused(optionsOf({ ...wrong, transport: secret }));
@@ -115,7 +115,7 @@ describeIf(needsRoot, 'what is not an option', () => {
 });
 
 describeIf(needsRoot, '--help', () => {
-  it('tells every option', async () => {
+  it('prints every option', async () => {
     const ended = await offer.host.install(['--help'], { env: {} });
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     for (const name of ['--env', '--token', '--bootstrap-file', '--laptop', '--source', '--base-url', '--identity-jwt'])

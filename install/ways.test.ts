@@ -57,7 +57,7 @@ describeIf(needsRoot, 'a download', () => {
     expect(read.join('')).not.toContain(token);
   });
 
-  it('that its proxy refuses is told, without the password of the proxy’s address', async () => {
+  it('that its proxy refuses is reported, without the password of the proxy’s address', async () => {
     const port = await listening('127.0.0.1');
     server.on('connect', (_request, client) => client.end('HTTP/1.1 407 Who is it\r\n\r\n'));
     const ended = await world.host.install(optionsOf({ proxy: `http://me:pass-word@127.0.0.1:${port}` }), {

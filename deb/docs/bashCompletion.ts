@@ -32,7 +32,7 @@ complete -F _${name} ${name}
 `;
 }
 
-/** What is offered after a command, alone or in its group. */
+/** The completions after a command, alone or in its group. */
 function caseOf({ name, options, value, commands }: CompletionItem, group?: CompletionItem): string {
   const pattern = group === undefined ? name : `'${group.name} ${name}'`;
   if (commands.length === 0) return `${pattern}) ${offerCandidates(value, namesOf(options))} ;;`;

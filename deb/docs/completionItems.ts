@@ -15,7 +15,7 @@ export interface ArgumentValue {
   choices: readonly string[];
 }
 
-/** What a shell may offer for a command line. */
+/** The completions of a shell for a command line. */
 export function completionItemOf(command: Command): CompletionItem {
   const [argument] = command.registeredArguments;
   const help = command.createHelp();

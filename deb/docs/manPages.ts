@@ -6,10 +6,10 @@ import { entryOf, sectionOf, titleOf, toRoff } from './roff.ts';
 /** A term, and what it means. */
 type Term = readonly [term: string, meaning: string];
 
-/** What a page in section 1 says beside the commands and options of its program. */
+/** The content of a page in section 1 in addition to the commands and options of its program. */
 export interface ProgramPage {
   program: Command;
-  /** What the program does, for the list of all pages. */
+  /** The purpose of the program, for the list of all pages. */
   summary: string;
   description: string;
   /** Exit codes; each has one meaning or more. */
@@ -20,7 +20,7 @@ export interface ProgramPage {
   seeAlso: string;
 }
 
-/** What a page in section 5 says beside the keys of its configuration file. */
+/** The content of a page in section 5 in addition to the keys of its configuration file. */
 export interface ConfigPage {
   /** Such as `deployd.yaml`. */
   name: string;
@@ -74,7 +74,7 @@ function entriesOf(terms: readonly Term[]): string[] {
   return terms.map(([term, meaning]) => entryOf(term, meaning));
 }
 
-/** The commands that do something: those of a group, not the group. */
+/** The commands that do something: the commands of a group, not the group. */
 function leavesOf({ commands }: Pick<Command, 'commands'>): readonly Command[] {
   return commands.flatMap((command) => (command.commands.length > 0 ? leavesOf(command) : [command]));
 }

@@ -7,7 +7,7 @@ import { debianChangelog } from './debianChangelog.ts';
 import { runtimeOverrides } from './lintianOverrides.ts';
 import { configPage, programPage, type ConfigPage, type ProgramPage } from './manPages.ts';
 
-/** What the documentation of a package is generated from. */
+/** The sources of a package's documentation. */
 export interface DocumentedProgram extends BundledProgram {
   page: ProgramPage;
   configPage?: ConfigPage;

@@ -8,9 +8,10 @@ import { commandOf, ownRuntime, type Runtime } from '../architecture.ts';
 import { startStubHost } from './stubHost.ts';
 
 /**
- * Records the code cache: the functions that V8 compiled in a converged tick, the most frequent kind, on a host that tells
- * metrics. It differs between runs, so it is an input of the build like the source. V8 accepts it on the architecture that it was
- * recorded on, so another than this machine's is emulated. The file begins with a fingerprint of source, runtime and architecture.
+ * Records the code cache: the functions that V8 compiled in a converged tick, the most frequent kind, on a host that
+ * writes metrics. It differs between runs, so it is an input of the build like the source. V8 accepts it on the
+ * architecture that it was recorded on, so another than this machine's is emulated. The file begins with a fingerprint
+ * of source, runtime and architecture.
  */
 export async function createCodeCache(source: string, runtime = ownRuntime): Promise<Buffer> {
   const dir = await mkdtemp(join(tmpdir(), 'deployd-code-cache-'));
@@ -31,7 +32,10 @@ export async function createCodeCache(source: string, runtime = ownRuntime): Pro
   }
 }
 
-/** The cache without its fingerprint; an error if it was made from another source, by another Node or for another architecture. */
+/**
+ * The cache without its fingerprint; an error if it was made from another source, by another Node or for another
+ * architecture.
+ */
 export function openCodeCache(cache: Buffer, source: string, runtime = ownRuntime): Buffer {
   const fingerprint = fingerprintOf(source, runtime);
   if (cache.subarray(0, fingerprint.length).equals(fingerprint)) return cache.subarray(fingerprint.length);

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { ownRuntime, type Runtime } from '../architecture.ts';
 
-/** Content of the agent's executable besides the runtime. */
+/** Content of the agent's executable in addition to the runtime. */
 export interface ExecutableInputs {
   source: string;
   /** Without its fingerprint. */
@@ -39,7 +39,10 @@ export async function buildPlainExecutable(output: string, source: string, runti
   ]);
 }
 
-/** Writes the parts and joins them, which the runtime that runs this does for any architecture; paths are relative to their directory, because they end up in the executable. */
+/**
+ * Writes the parts and joins them, which the runtime that runs this does for any architecture; paths are relative to
+ * their directory, because they end up in the executable.
+ */
 async function assemble(
   output: string,
   { runtime, config }: { runtime: Runtime; config: object },
@@ -58,8 +61,8 @@ async function assemble(
 }
 
 /**
- * Options of the agent's runtime. Node would parse its built-in root certificates in every tick, although the agent uses none of
- * them, and would let the young generation grow to 48 MiB before a collection.
+ * Options of the agent's runtime. Node would parse its built-in root certificates in every tick, although the agent
+ * uses none of them, and would let the young generation grow to 48 MiB before a collection.
  */
 export const runtimeOptions = ['--disable-sigusr1', '--use-openssl-ca', '--max-semi-space-size=2'];
 

@@ -38,7 +38,7 @@ const stubbedModules: Record<string, { importer?: string; code: string }> = {
   'node:timers/promises': { code: lazyModule('timers/promises', timers) },
   zlib: { importer: 'dockerode', code: noopFactory },
   'node:child_process': { importer: 'commander', code: noopFactory },
-  // got checks whether a download is piped to an HTTP/2 response; there is none
+  // got checks whether a download is piped to an HTTP/2 response; this never happens
   'node:http2': { importer: 'got', code: 'exports.constants = {}; exports.Http2ServerResponse = class {};' },
   // inspects each request completely for a debug log
   util: {

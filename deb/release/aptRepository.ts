@@ -35,7 +35,7 @@ export interface Signing {
 const pool = 'apt/pool/main';
 const suite = 'dists/stable';
 
-/** Writes the index of an architecture. That of the present state stays by its digest, for hosts that are reading it. */
+/** Writes the index of an architecture. The index of the present state stays by its digest, for hosts that are reading it. */
 async function writePackages({ dir, previous }: NextFolder, architecture: Architecture): Promise<void> {
   const index = join('apt', suite, `main/binary-${architecture}`);
   const byHash = join(dir, index, 'by-hash/SHA256');

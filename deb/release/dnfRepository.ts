@@ -31,7 +31,7 @@ export async function writeDnfRepository(next: NextFolder, files: string[], { ke
 const packages = 'dnf/packages';
 const index = 'repodata/repomd.xml';
 
-/** What the index before names stays, for hosts that are reading it; the names are digests. */
+/** Files in the previous index stay, for hosts that are reading it; the names are digests. */
 async function keepIndex(previous: string, dir: string): Promise<void> {
   const named = (await readFile(join(previous, index), 'utf8')).matchAll(/href="(repodata\/[^"/]+)"/g);
   for (const [, file = ''] of named) await copyFile(join(previous, file), join(dir, file));

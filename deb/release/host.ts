@@ -25,8 +25,8 @@ export interface Publication {
 }
 
 /**
- * Syncs the mirror until it has the tag, creates the release or uses the existing one, and uploads the files, replacing those
- * of the same name. Idempotent: it can be repeated after any error.
+ * Syncs the mirror until it has the tag, creates the release or uses the existing one, and uploads the files, replacing
+ * files of the same name. Idempotent: it can be repeated after any error.
  */
 export async function publishToHost(host: ReleaseHost, { tag, body, files }: Publication): Promise<void> {
   await syncMirror(host);

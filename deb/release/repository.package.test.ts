@@ -155,7 +155,7 @@ describe('publishing', () => {
     await publishToRepository(join(work, 'two'), { ...options, files: older });
     await publishToRepository(join(work, 'two'), { ...options, files: newer });
     const [one, two] = [await unsigned(join(work, 'one')), await unsigned(join(work, 'two'))];
-    const kept = /by-hash|repodata\/\w+-|dnf\/packages/; // of the state before, and packages with a signature in them
+    const kept = /by-hash|repodata\/\w+-|dnf\/packages/; // of the previous state, and packages that contain a signature
     const compared = (files: object) =>
       Object.entries(files).filter(([file]) => !kept.test(file) && !file.endsWith('repomd.xml'));
     expect(compared(two)).toEqual(compared(one));

@@ -10,7 +10,7 @@ import { readReleaseFiles } from './releaseFiles.ts';
 import { replaceRepository } from './repositoryFolder.ts';
 import { openSigningKey } from './signingKey.ts';
 
-/** What a repository is published with. */
+/** The inputs for publishing a repository. */
 export interface RepositoryOptions {
   /** Paths of packages. */
   files: string[];
@@ -20,7 +20,7 @@ export interface RepositoryOptions {
   date: Date;
 }
 
-/** Adds packages to a repository of static files, which is made where there is none: `apt`, `dnf` and the public key. */
+/** Adds packages to a repository of static files, which is created if it does not exist: `apt`, `dnf` and the public key. */
 export async function publishToRepository(repository: string, options: RepositoryOptions): Promise<void> {
   execFileSync('sh', [join(import.meta.dirname, '../needs.sh'), 'repository'], { stdio: 'inherit' });
   const key = await openSigningKey(options.keyFile);

@@ -7,7 +7,7 @@ import { UserError } from '../userError.ts';
 
 const run = promisify(execFile);
 
-/** What the next state of a repository is written to. */
+/** The folder for the next state of a repository. */
 export interface NextFolder {
   dir: string;
   /** The present state; null in a new repository. */
@@ -15,8 +15,8 @@ export interface NextFolder {
 }
 
 /**
- * Replaces a repository by what `write` writes into an empty folder, at once: the repository is a link to one of two folders
- * beside it. Where `write` fails, it stays as it is.
+ * Replaces a repository by the files that `write` writes into an empty folder, at once: the repository is a link to one
+ * of two folders beside it. If `write` fails, the repository is not changed.
  */
 export async function replaceRepository(repository: string, write: (next: NextFolder) => Promise<void>): Promise<void> {
   const link = resolve(repository);
@@ -38,7 +38,10 @@ async function targetOf(link: string): Promise<string | null> {
   return join(dirname(link), await readlink(link));
 }
 
-/** Takes over the packages of the present state: versions that hosts are pinned to, or go back to. No published file is changed. */
+/**
+ * Takes over the packages of the present state: versions that hosts are pinned to, or go back to. No published file is
+ * changed.
+ */
 export async function takeOverPackages({ dir, previous }: NextFolder, packages: string): Promise<void> {
   const source = join(previous ?? '', packages);
   const target = join(dir, packages);
@@ -46,11 +49,11 @@ export async function takeOverPackages({ dir, previous }: NextFolder, packages: 
   if (previous !== null) await run('cp', ['--archive', '--link', '--no-target-directory', source, target]);
 }
 
-/** How a package of a format is told from another one, and what is done to it before it is published. */
+/** The recognition of a package format, and the work on a package before it is published. */
 export interface PackageFormat {
   /** Where it stands, below its repository. */
   placeOf: (file: string) => Promise<string>;
-  /** Digest of what publishing does not change. */
+  /** Digest of the parts that publishing does not change. */
   digestOf: (file: string) => Promise<string>;
   publish: (file: string) => Promise<void>;
 }

@@ -20,7 +20,7 @@ export interface SigningKey {
   close: () => Promise<void>;
 }
 
-/** Opens the secret key in a file, in a keyring of its own that `close` deletes. */
+/** Opens the secret key in a file, in a separate keyring that `close` deletes. */
 export async function openSigningKey(file: string): Promise<SigningKey> {
   const home = await mkdtemp(join(tmpdir(), 'deployd-keyring-'));
   const env = { ...process.env, GNUPGHOME: home, LC_ALL: 'C.UTF-8' };
