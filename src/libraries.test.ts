@@ -12,6 +12,8 @@ const libraryOwners: Record<string, string[]> = {
   xstate: ['machines/', 'src/agent/services.ts', 'src/agent/run.ts'],
   'libsodium-wrappers': ['src/mesh/secretStream.ts', 'src/signatures/sign/privateKey.ts'],
   got: ['src/core/httpClient.ts'],
+  'https-proxy-agent': ['src/deployctl/core/proxyAgents.ts'],
+  ignore: ['src/bundle/archive/leftOut.rules.ts'],
   dockerode: ['src/agent/engine/'],
   tar: ['src/bundle/archive/'],
   lockfile: ['src/agent/state/lock.ts'],

@@ -12,7 +12,7 @@ import { readBundleDirectory } from './archive/pack.ts';
 import type { DiffSide } from './bundleDiff.rules.ts';
 import { abortedPlan, type BundleFacts, noHost, type Plan, planOf } from './plan/plan.rules.ts';
 import { anyHost, type OrchestratorName } from './policy/policyHost.rules.ts';
-import { bundleFactsOf, readBundle, type UnpackedBundle } from './readBundle.ts';
+import { bundleFactsOf, judgeContents, readBundle, type UnpackedBundle } from './readBundle.ts';
 
 /** An archive, or a directory with the files of a bundle. */
 interface BundlePlace {
@@ -55,7 +55,9 @@ export async function planAlone(
   policy: HostPolicy = defaultPolicy,
 ): Promise<Plan> {
   if ('refusal' in bundle) return abortedPlan([bundle.refusal], bundle.sha);
-  return planFor(await bundleFactsOf(bundle, signal), policy);
+  const plan = planFor(await bundleFactsOf(bundle, signal), policy);
+  const { refusals, notices } = await judgeContents(bundle, signal);
+  return { ...plan, refusals: [...refusals, ...plan.refusals], notices: [...plan.notices, ...notices] };
 }
 
 /** Plans a bundle that was read, as for a host with this policy and orchestrator. */

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { Fault } from '../../machines/fault.ts';
-import { type Refusal, refusalWith } from '../../machines/refusals.ts';
+import { Fault, throwIfStopped } from '../../machines/fault.ts';
+import { type Refusal, type RefusedFault, refusalWith } from '../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../machines/types.ts';
 import { type BundleContents, executablesOf, pathsOf } from './archive/inventory.rules.ts';
+import { contentFaults, type FileSign, IGNORE_NAME, maxIgnoreBytes, signOf } from './archive/leftOut.rules.ts';
 import { type BundleFacts, manifestEnvOf } from './plan/plan.rules.ts';
 import { maxManifestCharacters, parseManifest } from '../api/manifest.rules.ts';
 import { digestsOf, readComposeProject, readEnvTexts } from './compose/composeFiles.ts';
@@ -86,4 +87,30 @@ async function readHeads({ dir, contents }: UnpackedBundle, facts: BundleFacts):
     if (text !== null) heads.set(path, { text, isExecutable: executables.get(path) === true });
   }
   return heads;
+}
+
+/** Bytes of a file that are searched for keys and tokens. */
+const searchedBytes = 2 ** 20;
+
+/**
+ * Checks which files a bundle holds, for programs that pack, verify or receive one. A host does not (`contentFaults`). Throws
+ * Fault `stopped` on abort.
+ */
+export async function judgeContents(
+  { dir, contents: { files, directories } }: Pick<UnpackedBundle, 'dir' | 'contents'>,
+  signal: AbortSignal,
+): Promise<{ refusals: Refusal[]; notices: RefusedFault[] }> {
+  const signs = new Map<string, FileSign>();
+  for (const { path } of files) {
+    throwIfStopped(signal);
+    const sign = signOf(path, (await readCapped(join(dir, path), searchedBytes, 'latin1')) ?? '');
+    if (sign !== null) signs.set(path, sign);
+  }
+  const paths = [
+    ...files.map(({ path }) => ({ path, isDirectory: false })),
+    ...directories.map((path) => ({ path, isDirectory: true })),
+  ];
+  const ignoreText = await readCapped(join(dir, IGNORE_NAME), maxIgnoreBytes);
+  const { refused, notices } = contentFaults({ paths, signs, ignoreText });
+  return { refusals: refused.length === 0 ? [] : [refusalWith('BUNDLE_UNSAFE', refused)], notices };
 }

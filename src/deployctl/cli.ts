@@ -21,7 +21,10 @@ export function createProgram(run: Run): Command {
     .helpOption('--help', 'show this help')
     .helpCommand(false)
     .option('--url <url>', 'URL of the tenancy service (DEPLOYCTL_URL)')
-    .option('--token-file <file>', 'file with your token, mode 0600 (DEPLOYCTL_TOKEN_FILE)')
+    .option(
+      '--token-file <file>',
+      'file (mode 0600) or pipe with your token; - is standard input (DEPLOYCTL_TOKEN_FILE)',
+    )
     .option('--ca-file <file>', 'PEM file of the certificate authority to trust (DEPLOYCTL_CA_FILE)')
     .option('--config <file>', 'configuration file (default: ~/.config/deployctl/config.yaml)')
     .option('--json', 'print JSON')

@@ -1,12 +1,15 @@
 import type { Sha } from '../../../machines/types.ts';
 import { pathAndAncestors } from './archiveEntries.rules.ts';
 import { type Inventory, validate } from './inventoryValidator.ts';
+import type { LeftOut } from './leftOut.rules.ts';
 
 /** The files and directories of a bundle, in the order of its archive. */
 export interface BundleContents {
   files: BundleFile[];
   /** Paths; a directory comes before its content. */
   directories: string[];
+  /** The paths that were left out of a directory; absent for an archive. */
+  leftOut?: LeftOut;
 }
 
 /** A regular file of a bundle; archives contain nothing else but directories. */

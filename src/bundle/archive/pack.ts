@@ -8,17 +8,27 @@ import { Header, type HeaderData } from 'tar/header';
 import { Pax } from 'tar/pax';
 import { Fault, throwIfStopped } from '../../../machines/fault.ts';
 import { diskFault, withDiskFault } from '../../core/errors.rules.ts';
-import { digestOfHandle, openRegularFile } from '../../core/files.ts';
+import { digestOfHandle, openRegularFile, readCapped } from '../../core/files.ts';
 import {
   type ArchiveEntry,
   type BundleLimits,
+  directoriesOf,
   limitCure,
   limitDetails,
   occupiedBy,
   type OccupiedPath,
+  parentsOf,
   validateEntry,
 } from './archiveEntries.rules.ts';
 import type { BundleContents, BundleFile } from './inventory.rules.ts';
+import {
+  IGNORE_NAME,
+  type LeavesOut,
+  type LeftOut,
+  maxIgnoreBytes,
+  noteLeftOut,
+  parseIgnoreFile,
+} from './leftOut.rules.ts';
 import { blockBytes, bundleUnsafe } from './tarHeader.rules.ts';
 
 /** Path of the manifest in a bundle. */
@@ -122,16 +132,28 @@ async function* contentOf(dir: string, { path, size }: TarMember): AsyncGenerato
   yield padding(size);
 }
 
-/** Lists the files of a directory and validates them like the entries of an archive. Throws `BUNDLE_UNSAFE`. */
+/**
+ * Lists the files of a directory that belong into a bundle, and validates them like the entries of an archive. A directory in
+ * which everything is left out is left out too. Throws `BUNDLE_UNSAFE`.
+ */
 export async function readBundleDirectory(
   dir: string,
   limits: BundleLimits,
   signal: AbortSignal,
 ): Promise<BundleContents> {
-  const contents: BundleContents = { files: [], directories: [] };
+  const leftOut: LeftOut = { count: 0, paths: [] };
+  const leavesOut = await readIgnoreFile(dir);
+  const contents: BundleContents = { files: [], directories: [], leftOut };
   const taken = new Map<string, OccupiedPath>();
+  const emptied = new Set<string>();
+  const isIn = (path: string, isDirectory: boolean): boolean => {
+    if (!leavesOut(path, isDirectory)) return true;
+    noteLeftOut(leftOut, path, isDirectory);
+    for (const above of parentsOf(path)) emptied.add(above);
+    return false;
+  };
   let [entries, bytes] = [0, 0];
-  for await (const { name, stats } of walk({ dir, maxNames: limits.bundle_entries }, '')) {
+  for await (const { name, stats } of walk({ dir, maxNames: limits.bundle_entries, isIn }, '')) {
     throwIfStopped(signal);
     const entry = validateEntry({ name, ...tarHeaderOf(stats) }, taken);
     if ('cure' in entry) throw bundleUnsafe(entry.text, entry.cure);
@@ -144,7 +166,21 @@ export async function readBundleDirectory(
     if (entry.kind === 'directory') contents.directories.push(entry.path);
     else contents.files.push(await fileFactsOf(dir, entry, signal));
   }
-  return contents;
+  return { ...contents, directories: withoutEmptied(contents, emptied) };
+}
+
+/** The directories but for those that hold nothing else than what was left out; git has no empty directory either. */
+function withoutEmptied({ directories, files }: BundleContents, emptied: ReadonlySet<string>): string[] {
+  const others = directories.filter((path) => !emptied.has(path));
+  const needed = directoriesOf([...files.map(({ path }) => path), ...others]);
+  return directories.filter((path) => !emptied.has(path) || needed.has(path));
+}
+
+/** Reads the ignore file of a directory. Throws `BUNDLE_UNSAFE` for one with unusable patterns. */
+export async function readIgnoreFile(dir: string): Promise<LeavesOut> {
+  const parsed = parseIgnoreFile(await readCapped(join(dir, IGNORE_NAME), maxIgnoreBytes + 1));
+  if ('fault' in parsed) throw bundleUnsafe(parsed.fault.text, parsed.fault.cure);
+  return parsed.leavesOut;
 }
 
 async function fileFactsOf(dir: string, { path, size, mode }: ArchiveEntry, signal: AbortSignal): Promise<BundleFile> {
@@ -162,25 +198,28 @@ interface WalkOptions {
   dir: string;
   /** Maximum number of names per directory; one more exceeds the limit of the bundle. */
   maxNames: number;
+  isIn: (path: string, isDirectory: boolean) => boolean;
 }
 
-async function* walk({ dir, maxNames }: WalkOptions, below: string): AsyncGenerator<{ name: string; stats: Stats }> {
-  const names = await readNames(join(dir, below), maxNames + 1).catch((error: unknown) => {
+async function* walk(options: WalkOptions, below: string): AsyncGenerator<{ name: string; stats: Stats }> {
+  const { dir } = options;
+  const names = await readNames(options, below).catch((error: unknown) => {
     throw diskFault('read', join(dir, below), error);
   });
   for (const base of names.toSorted()) {
     const name = join(below, base);
     const stats = await lstat(join(dir, name));
     yield { name, stats };
-    if (stats.isDirectory()) yield* walk({ dir, maxNames }, name);
+    if (stats.isDirectory()) yield* walk(options, name);
   }
 }
 
-async function readNames(dir: string, maxNames: number): Promise<string[]> {
+async function readNames({ dir, maxNames, isIn }: WalkOptions, below: string): Promise<string[]> {
   const names: string[] = [];
-  for await (const { name } of await opendir(dir)) {
-    names.push(name);
-    if (names.length >= maxNames) break;
+  for await (const entry of await opendir(join(dir, below))) {
+    if (!isIn(join(below, entry.name), entry.isDirectory())) continue;
+    names.push(entry.name);
+    if (names.length > maxNames) break;
   }
   return names;
 }

@@ -5,13 +5,15 @@ import { Fault, throwIfStopped } from '../../../machines/fault.ts';
 import { diskFault, withDiskFault } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import type { BundleLimits } from '../archive/archiveEntries.rules.ts';
+import { bringBackLines, IGNORE_NAME, type LeavesOut, parseIgnoreFile } from '../archive/leftOut.rules.ts';
 import { MANIFEST_NAME } from '../archive/pack.ts';
+import { bundleUnsafe } from '../archive/tarHeader.rules.ts';
 import { withBundleAt } from '../bundleAt.ts';
 import { maxCharacters } from '../compose/composeNode.rules.ts';
 import { abortedPlan } from '../plan/plan.rules.ts';
 import { bundleFactsOf } from '../readBundle.ts';
 import { type ImportedBundle, type ImportVerdict, verdictOf } from './importProject.rules.ts';
-import { leftBehind, type PathKind, type ProjectTree, type TreeFile } from './projectDocument.rules.ts';
+import type { PathKind, ProjectTree, TreeFile } from './projectDocument.rules.ts';
 
 /** Whether a directory can be made, or is empty, so that nothing is overwritten. */
 export async function isFree(directory: string): Promise<boolean> {
@@ -31,7 +33,11 @@ export async function writeImportedBundle(
   const temporary = `${directory}.${process.pid}.tmp`;
   try {
     await withDiskFault('write', temporary, () => mkdir(temporary, { recursive: true }));
-    const texts = [[MANIFEST_NAME, `${JSON.stringify(bundle.manifest, null, 2)}\n`] as const, ...bundle.composeFiles];
+    const texts = [
+      [MANIFEST_NAME, `${JSON.stringify(bundle.manifest, null, 2)}\n`] as const,
+      ...bundle.composeFiles,
+      ...ignoreFileOf(bundle, project),
+    ];
     for (const [path, text] of texts) await writeNew(await placeIn(temporary, path), text);
     for (const [path, from] of bundle.copies) {
       throwIfStopped(signal);
@@ -42,6 +48,15 @@ export async function writeImportedBundle(
     await rm(temporary, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** The project's ignore file, with lines that bring back what the compose files name and `pack` would leave out. */
+function ignoreFileOf({ composeFiles, copies }: ImportedBundle, project: DiskProject): [path: string, text: string][] {
+  const lines = bringBackLines([...composeFiles.keys(), ...copies.keys()], project.leavesOut);
+  const own = (project.ignoreText ?? '').replace(/\n?$/, '\n').replace(/^\n$/, '');
+  return project.ignoreText === null && lines.length === 0
+    ? []
+    : [[IGNORE_NAME, `${own}${lines.map((line) => `${line}\n`).join('')}`]];
 }
 
 /** Validates the bundle as a host does that grants all needed permits. */
@@ -84,6 +99,11 @@ async function copyNew(from: string | null, file: string): Promise<void> {
 export interface DiskProject extends ProjectTree {
   /** The real path of a file that is one; null for anything else. */
   fileAt: (path: string) => string | null;
+  /** Paths that `filesBelow` left out so far; a directory ends with a slash. */
+  leftOut: ReadonlySet<string>;
+  /** Text of the project's ignore file; null without one. */
+  ignoreText: string | null;
+  leavesOut: LeavesOut;
 }
 
 /** Files and directories that are looked at below a directory. */
@@ -110,7 +130,17 @@ export function openDiskProject(directory: string, without: string): DiskProject
     const file = fileAt(path);
     return file === null ? null : readText(file);
   };
-  return { kindOf, fileAt, textOf, filesBelow: (path) => filesBelow(path, { locate, without }) };
+  const ignoreText = textOf(IGNORE_NAME);
+  const parsed = parseIgnoreFile(ignoreText);
+  if ('fault' in parsed) throw bundleUnsafe(parsed.fault.text, parsed.fault.cure);
+  const leftOut = new Set<string>();
+  const isLeftOut: LeavesOut = (path, isDirectory) => {
+    const isOut = parsed.leavesOut(path, isDirectory);
+    if (isOut) leftOut.add(isDirectory ? `${path}/` : path);
+    return isOut;
+  };
+  const below = (path: string) => filesBelow(path, { locate, without, isLeftOut });
+  return { kindOf, fileAt, textOf, filesBelow: below, leftOut, ignoreText, leavesOut: parsed.leavesOut };
 }
 
 type Located = { real: string; stats: Stats } | 'foreign' | null;
@@ -143,10 +173,11 @@ function readText(file: string): string | null {
 interface Walk {
   locate: (path: string) => Located;
   without: string;
+  isLeftOut: LeavesOut;
 }
 
 /** Breadth first; a directory that a link leads to is walked once in each place, and never inside itself. */
-function filesBelow(path: string, { locate, without }: Walk): TreeFile[] | null {
+function filesBelow(path: string, { locate, without, isLeftOut }: Walk): TreeFile[] | null {
   const files: TreeFile[] = [];
   const queue: { below: string; above: readonly string[] }[] = [{ below: '', above: [] }];
   let entries = 0;
@@ -154,11 +185,11 @@ function filesBelow(path: string, { locate, without }: Walk): TreeFile[] | null 
     const found = locate(join(path, next.below));
     if (found === null || found === 'foreign' || next.above.includes(found.real) || found.real === without) continue;
     for (const name of namesIn(found.real)) {
-      if (leftBehind.has(name)) continue;
-      if (++entries > maxEntries) return null;
       const below = join(next.below, name);
       const entry = locate(join(path, below));
       const kind = entry === null || entry === 'foreign' ? 'foreign' : kindOfStats(entry.stats);
+      if (isLeftOut(join(path, below), kind === 'directory')) continue;
+      if (++entries > maxEntries) return null;
       if (kind === 'directory') queue.push({ below, above: [...next.above, found.real] });
       else files.push({ path: below, size: typeof entry === 'object' ? (entry?.stats.size ?? 0) : 0, kind });
     }

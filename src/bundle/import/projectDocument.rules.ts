@@ -186,9 +186,6 @@ export interface ProjectTree {
   filesBelow: (path: string) => TreeFile[] | null;
 }
 
-/** Names that do not come along: repositories, and `.env`, which only the agent writes. */
-export const leftBehind: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.env', '.deployd', 'node_modules']);
-
 /** A relative path without `.` and empty parts, with all `..` at its beginning; `.` for the directory itself. */
 export function normalizeRelative(path: string): string {
   const kept: string[] = [];

@@ -1,11 +1,13 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
+import { formatFault } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
 import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
-import { packDirectory, type PackedBundle } from '../../bundle/archive/pack.ts';
+import { formatLeftOut, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
+import { packContents, type PackedBundle, readBundleDirectory } from '../../bundle/archive/pack.ts';
 import { planAlone, withBundleAt } from '../../bundle/bundleAt.ts';
 import { readManifestText } from '../../bundle/readBundle.ts';
 import { withDiskFault } from '../../core/errors.rules.ts';
@@ -14,7 +16,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { createNewFile, fileUnwritable } from '../core/files.ts';
-import { formatFacts } from '../core/table.ts';
+import { formatFacts, harmless } from '../core/table.ts';
 import { addBundleDiff } from './bundleDiff.ts';
 import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
 import { addBundleImport } from './bundleImport.ts';
@@ -59,32 +61,43 @@ async function pack(session: Session, [dir]: [string], options: PackOptions): Pr
   if (file.startsWith(`${resolve(dir)}${sep}`)) {
     throw usageError('OUT_INVALID', `${file} would be a part of the bundle`, 'name another file by --out');
   }
-  const { text, manifest } = await readUnrefused(dir, readPolicy(options.policy));
+  const { text, manifest } = await readUnrefused(session, dir, readPolicy(options.policy));
   const { env, name, version } = manifest;
   const sequence = next ? await reserveSequence(session, env) : manifest.sequence;
   const packed = next ? changeManifest(text, () => ({ sequence })) : text;
-  const { sha256, sizeBytes } = await packInto(file, { dir, manifest: packed });
-  const json = { file, sha256, size_bytes: sizeBytes, env, name, version, sequence };
-  const facts: [string, string][] = [
+  const { sha256, sizeBytes, leftOut } = await packInto(file, { dir, manifest: packed });
+  const json = { file, sha256, size_bytes: sizeBytes, env, name, version, sequence, left_out: leftOut };
+  const facts: [string, string | null][] = [
     ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
     ['sha256', sha256],
     ['bytes', String(sizeBytes)],
     ['file', file],
+    ['left out', formatLeftOut(leftOut)],
   ];
   return { json, text: formatFacts(facts) };
 }
 
-/** The manifest of a directory, as text too; throws what hosts would refuse. */
-async function readUnrefused(dir: string, policy: HostPolicy): Promise<{ text: string; manifest: Manifest }> {
+/** The manifest of a directory, as text too; throws what hosts would refuse, and then says what was left out. */
+async function readUnrefused(
+  { io }: Session,
+  dir: string,
+  policy: HostPolicy,
+): Promise<{ text: string; manifest: Manifest }> {
   return withBundleFaults(() =>
     withBundleAt({ path: dir, limits, signal }, async (bundle) => {
       if (bundle.sha !== null) throw usageError('DIRECTORY_INVALID', `${dir} is not a directory`);
-      const { refusals } = await planAlone(bundle, signal, policy);
-      if ('refusal' in bundle || refusals.length > 0) throw refusedBundle(refusals);
+      const { refusals, notices } = await planAlone(bundle, signal, policy);
+      for (const notice of notices) io.stderr.write(`${harmless(`warning: ${formatFault(notice)}`)}\n`);
+      if ('refusal' in bundle) throw refusedBundle(refusals);
+      const leftOut = formatLeftOut(bundle.contents.leftOut ?? noneLeftOut);
+      if (refusals.length > 0 && leftOut !== null) io.stderr.write(`left out: ${harmless(leftOut)}\n`);
+      if (refusals.length > 0) throw refusedBundle(refusals);
       return { text: (await readManifestText(dir)) ?? '', manifest: bundle.manifest };
     }),
   );
 }
+
+const noneLeftOut: LeftOut = { count: 0, paths: [] };
 
 async function reserveSequence(session: Session, env: string): Promise<number> {
   const api = await session.api();
@@ -93,16 +106,20 @@ async function reserveSequence(session: Session, env: string): Promise<number> {
 }
 
 /** Packs into a file, in place of an older one. */
-async function packInto(file: string, { dir, manifest }: { dir: string; manifest: string }): Promise<PackedBundle> {
+async function packInto(
+  file: string,
+  { dir, manifest }: { dir: string; manifest: string },
+): Promise<PackedBundle & { leftOut: LeftOut }> {
   const temporary = `${file}.${process.pid}.tmp`;
   return withBundleFaults(async () => {
-    const packed = await packDirectory({ dir, manifest, file: temporary, signal }, limits);
+    const contents = await readBundleDirectory(dir, limits, signal);
+    const packed = await packContents({ dir, manifest, file: temporary, signal }, contents);
     try {
       await withDiskFault('write', file, () => rename(temporary, file));
     } finally {
       await rm(temporary, { force: true });
     }
-    return packed;
+    return { ...packed, leftOut: contents.leftOut ?? noneLeftOut };
   });
 }
 

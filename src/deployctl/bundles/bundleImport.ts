@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { formatRefusal } from '../../../machines/refusals.ts';
+import { formatLeftOut, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
 import {
   type DiskProject,
   isFree,
@@ -21,7 +22,7 @@ import {
 import type { ImportChoices } from '../../bundle/import/importWork.rules.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { diskFault } from '../../core/errors.rules.ts';
-import { closeAgents, createAgents } from '../../core/nodeClient.ts';
+import { closeAgents } from '../../core/nodeClient.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { parseImageReference } from '../../registry/imageReference.rules.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
@@ -30,6 +31,7 @@ import { imageDigest, type Login, type RegistryAccess, RegistryError } from '../
 import { contextOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { download, timeout } from '../core/client.ts';
+import { createProxyAgents } from '../core/proxyAgents.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { collectOption } from '../core/input.ts';
 import { formatFacts, harmless } from '../core/table.ts';
@@ -92,9 +94,10 @@ async function importBundle(session: Session, [path]: [string], options: ImportO
     const isDone = bundle.report.undecided.length === 0 && verdict.plan.refusals.length === 0;
     const { manifest, composeFiles, copies, report } = bundle;
     const files = ['manifest.json', ...composeFiles.keys(), ...copies.keys()];
+    const leftOut = { count: project.leftOut.size, paths: [...project.leftOut] };
     return {
-      json: { directory: target, manifest, files, ...report, ...verdict },
-      text: formatImport(imported),
+      json: { directory: target, manifest, files, left_out: leftOut, ...report, ...verdict },
+      text: formatImport(imported, leftOut),
       exit: isDone ? exits.done : exits.failed,
     };
   });
@@ -180,7 +183,10 @@ function collectVariable(text: string, previous: [string, string | null][] = [])
 }
 
 /** An imported bundle: what was changed, what it needs, and what is left to decide. */
-function formatImport(imported: ImportVerdict & { directory: string; bundle: ImportedBundle }): string {
+function formatImport(
+  imported: ImportVerdict & { directory: string; bundle: ImportedBundle },
+  leftOut: LeftOut,
+): string {
   const { directory, bundle, permits, plan } = imported;
   const { manifest, composeFiles, copies, report } = bundle;
   const facts = formatFacts([
@@ -189,6 +195,7 @@ function formatImport(imported: ImportVerdict & { directory: string; bundle: Imp
     ['compose files', [...composeFiles.keys()].join(', ')],
     ['profiles', manifest.profiles?.join(', ') ?? null],
     ['other files', copies.size === 0 ? null : String(copies.size)],
+    ['left out', formatLeftOut(leftOut)],
   ]);
   const sections: [string, string[]][] = [
     ['changed', report.changes.map(({ owner, key, what, why }) => `${owner}: ${key}: ${what}: ${why}`)],
@@ -220,7 +227,7 @@ function secretLine(
 
 /** Access to image registries by the system's authorities and the logins of `docker login`. */
 function openRegistries(environment: NodeJS.ProcessEnv): RegistryAccess & { close: () => void } {
-  const agents = createAgents(contextOf(null));
+  const agents = createProxyAgents(contextOf(null), environment);
   return {
     loginOf: readDockerLogins(environment),
     get: async (url, headers) => {

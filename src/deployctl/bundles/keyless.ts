@@ -1,7 +1,7 @@
 import { version } from '../../core/commandLine.ts';
 import { type HttpAnswer, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
-import { closeAgents, createAgents } from '../../core/nodeClient.ts';
+import { closeAgents } from '../../core/nodeClient.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
 import type { NewSignature } from '../../signatures/sign/signBundle.ts';
 import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
@@ -10,6 +10,7 @@ import { readSettings, readTrustRoot } from '../config/configFiles.ts';
 import type { CtlSettings } from '../config/configKeys.ts';
 import { caFileOf, serviceUrlOf, widerContextOf } from '../config/connection.ts';
 import type { Session } from '../config/session.ts';
+import { createProxyAgents } from '../core/proxyAgents.ts';
 import { isTemporary, timeout, transportError } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { readSmallFile, readValue } from '../core/input.ts';
@@ -35,7 +36,7 @@ export async function signByIdentity(
   const root = target.root === null ? null : readTrustRoot(target.root);
   const token = await readIdentityToken(session, options.identityToken);
   const { signKeyless } = await import('../../signatures/sign/signKeyless.ts');
-  const { post, close } = openPost(caFileOf(common, io.env, settings), token);
+  const { post, close } = openPost(caFileOf(common, io.env, settings), { secret: token, env: io.env });
   try {
     const signed = await signKeyless(statement, sigstoreServices(target, token, post), root);
     return {
@@ -91,14 +92,17 @@ interface SigstoreCall {
 type Post = (call: SigstoreCall) => Promise<Buffer>;
 
 /** Calls by the authorities of the system and of a file. No error holds the secret, whatever a service answers. */
-function openPost(caFile: string | null, secret: string): { post: Post; close: () => void } {
-  const agents = createAgents(widerContextOf(caFile), { keepAlive: false });
+function openPost(
+  caFile: string | null,
+  { secret, env }: { secret: string; env: Session['io']['env'] },
+): { post: Post; close: () => void } {
+  const agents = createProxyAgents(widerContextOf(caFile), env, { keepAlive: false });
   return {
     post: async ({ url, type, body, refusal }) => {
       const headers = { 'content-type': type, 'user-agent': `deployctl/${version}` };
       const answer = await send({ url, method: 'POST', headers, body, agents, timeout }).catch((error: unknown) => {
         const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
-        throw transportError(code, url.origin);
+        throw transportError(code, url.origin, env);
       });
       if (answer.status >= 200 && answer.status < 300) return answer.body;
       throw refused(answer, { ...refusal, origin: url.origin, secret });

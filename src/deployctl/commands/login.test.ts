@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, openSync } from 'node:fs';
 import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
@@ -40,6 +40,12 @@ it('keeps only the place of a token file that is named', async () => {
   expect(existsSync(join(dir, 'token'))).toBe(false);
   expect(await readFile(join(dir, 'config.yaml'), 'utf8')).toContain(`token_file: "${api.home.tokenFile}"\n`);
   expect(await deployctl(['whoami'], { env })).toMatchObject({ exit: 0 });
+});
+
+it('keeps the token itself where its place is gone later', async () => {
+  const gone = `/proc/self/fd/${openSync(api.home.tokenFile, 'r')}`;
+  expect(await login('', '--token-file', gone)).toMatchObject({ exit: 0 });
+  expect(await readFile(join(dir, 'token'), 'utf8')).toBe(`${strangeToken}\n`);
 });
 
 it('keeps the Sigstore instance that config.yaml names', async () => {

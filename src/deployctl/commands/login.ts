@@ -1,13 +1,12 @@
+import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { contextOf, isToken, readToken, targetOf } from '../config/connection.ts';
+import { contextOf, readToken, targetOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import type { CtlSettings } from '../config/configKeys.ts';
 import { configDirectory, readSettings } from '../config/configFiles.ts';
 import { type Connection, createApi } from '../core/client.ts';
-import { usageError } from '../core/ctlError.ts';
 import { writePrivateFile } from '../core/files.ts';
-import { readValue } from '../core/input.ts';
 import { formatFacts } from '../core/table.ts';
 import type { WhoAmI } from '../core/types.ts';
 
@@ -22,15 +21,16 @@ export function addLogin(program: Command, run: Run): void {
 }
 
 const help = `
-Without --token-file, deployctl reads the token from standard input (a terminal shows no echo) and saves it beside config.yaml.`;
+Without --token-file, or with -, deployctl reads the token from standard input (a terminal shows no echo) and saves it beside config.yaml.`;
 
 async function login(session: Session, [url]: [string | undefined]): Promise<Result> {
   const { io, options } = session;
   const target = targetOf({ ...options, ...(url !== undefined && { url }) }, io.env);
   const dir = configDirectory(io.env);
-  const given = options.tokenFile === undefined ? null : resolve(options.tokenFile);
-  const token = given === null ? await askForToken(session) : await readToken(given);
-  const json = await whoIs(session, { url: target.url, token, context: contextOf(target.caFile) });
+  const { tokenFile: option = '-' } = options;
+  const token = await readToken(option, io);
+  const given = isKept(option) ? resolve(option) : null;
+  const json = await whoIs(session, { url: target.url, token, context: contextOf(target.caFile), env: io.env });
   const tokenFile = given ?? join(dir, 'token');
   if (given === null) await writePrivateFile(tokenFile, `${token}\n`);
   const config = options.config ?? join(dir, 'config.yaml');
@@ -40,10 +40,13 @@ async function login(session: Session, [url]: [string | undefined]): Promise<Res
   return { json, text: `${formatWhoAmI(json)}\nkept in ${config}` };
 }
 
-async function askForToken({ io }: Session): Promise<string> {
-  const token = (await readValue(io, undefined, 'token')).trim();
-  if (isToken(token)) return token;
-  throw usageError('TOKEN_UNUSABLE', 'this is not a token of an operator', 'it is one line that begins with dpo_');
+/** Whether later commands can read the token there again. */
+function isKept(tokenFile: string): boolean {
+  return (
+    tokenFile !== '-' &&
+    statSync(tokenFile, { throwIfNoEntry: false })?.isFile() === true &&
+    !/^\/(dev|proc)\//.test(resolve(tokenFile))
+  );
 }
 
 async function whoIs({ clock }: Session, connection: Connection): Promise<WhoAmI> {

@@ -1,5 +1,8 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
 import { operatorHome, type OperatorHome, strangeToken } from '../../../fixtures/world/ctl/operatorHome.ts';
 import { createCa, unreadableCertificate } from '../../../fixtures/world/servers/crypto/ca.ts';
@@ -17,6 +20,8 @@ afterEach(() => home.remove());
 const writeConfig = (text: string) => writeFile(join(home.dir, '.config/deployctl/config.yaml'), text);
 const without = (...names: string[]) =>
   Object.fromEntries(Object.entries(home.env).filter(([name]) => !names.includes(name)));
+
+const ioOf = (env: Record<string, string>) => ({ env, stdin: new PassThrough(), stderr: new PassThrough() });
 
 it('takes each value from the command line, else the environment, else config.yaml', async () => {
   await writeConfig('url: https://file.example\ntoken_file: /file\nca_file: /file-ca\n');
@@ -38,8 +43,41 @@ it('looks for config.yaml where XDG says', async () => {
 });
 
 it('connects with the token of the file, and trusts the system without another authority', async () => {
-  expect(await connectionOf({}, home.env)).toMatchObject({ url: new URL(url), token: strangeToken });
-  expect(await connectionOf({}, without('DEPLOYCTL_CA_FILE'))).toMatchObject({ token: strangeToken });
+  expect(await connectionOf({}, ioOf(home.env))).toMatchObject({ url: new URL(url), token: strangeToken });
+  expect(await connectionOf({}, ioOf(without('DEPLOYCTL_CA_FILE')))).toMatchObject({ token: strangeToken });
+});
+
+describe('the token may come from', () => {
+  const tokenOf = async (tokenFile: string, env: Record<string, string> = {}, stdin = '') => {
+    const io = ioOf({ ...home.env, ...env });
+    io.stdin.end(stdin);
+    return (await connectionOf({ tokenFile }, io)).token;
+  };
+
+  it('standard input', async () => {
+    expect(await tokenOf('-', {}, `${strangeToken}\r\n`)).toBe(strangeToken);
+  });
+
+  it('a pipe, in parts', async () => {
+    const fifo = join(home.dir, 'fifo');
+    execFileSync('mkfifo', ['-m', '600', fifo]);
+    const script = 'for part in "${1%????}" "${1#"${1%????}"}"; do printf %s "$part"; done > "$2"';
+    const writer = spawn('sh', ['-c', script, 'sh', strangeToken, fifo]);
+    const [token] = await Promise.all([tokenOf(fifo), once(writer, 'exit')]);
+    expect(token).toBe(strangeToken);
+  });
+
+  it('a file variable of a runner, which everybody may read', async () => {
+    await chmod(home.tokenFile, 0o666);
+    expect(await tokenOf(home.tokenFile, { CI: 'true' })).toBe(strangeToken);
+    await expect(tokenOf(home.tokenFile, { CI: 'false' })).rejects.toThrow('may be read by others');
+  });
+
+  it('standard input only once', async () => {
+    const args = ['--token-file', '-', 'secret', 'set', 'eu-1', 'db', '--field', 'password'];
+    const outcome = await deployctl(args, { env: home.env, stdin: strangeToken });
+    expect(outcome).toMatchObject({ exit: 2, stdout: '', stderr: expect.stringContaining('INPUT_TAKEN') as string });
+  });
 });
 
 describe('exit 2, and nothing is sent:', () => {

@@ -1,3 +1,5 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { isServiceUrl } from '../../core/formats.rules.ts';
@@ -8,10 +10,11 @@ import {
   readSystemRoots,
   type RootBundle,
 } from '../../core/certificateAuthorities.ts';
-import { openRegularFile, readRegularFile } from '../../core/files.ts';
+import { readRegularFile } from '../../core/files.ts';
 import { isLoopback } from '../../core/http.rules.ts';
 import type { Connection } from '../core/client.ts';
 import { type Io, usageError } from '../core/ctlError.ts';
+import { readValue } from '../core/input.ts';
 import type { CtlSettings } from './configKeys.ts';
 import { readSettings } from './configFiles.ts';
 
@@ -32,11 +35,15 @@ interface Target {
 }
 
 /** The connection by command line, environment and config.yaml. Throws usage errors. */
-export async function connectionOf(options: ConnectionOptions, env: Io['env']): Promise<Connection> {
+export async function connectionOf(
+  options: ConnectionOptions,
+  io: Pick<Io, 'env' | 'stdin' | 'stderr'>,
+): Promise<Connection> {
+  const { env } = io;
   const { url, tokenFile, caFile } = targetOf(options, env);
   if (tokenFile === null)
     throw usageError('TOKEN_MISSING', 'no token file is named', `\`deployctl login\`, ${othersOf('token-file')}`);
-  return { url, token: await readToken(tokenFile), context: contextOf(caFile) };
+  return { url, token: await readToken(tokenFile, io), context: contextOf(caFile), env };
 }
 
 /** Where the API is; throws usage errors. */
@@ -49,7 +56,7 @@ export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
     throw usageError('URL_MISSING', 'no tenancy service is named', `\`deployctl login\`, ${othersOf('url')}`);
   return {
     url: serviceUrlOf(url, `the tenancy service (${source})`),
-    tokenFile: tokenFile && resolve(tokenFile),
+    tokenFile: tokenFile && (tokenFile === '-' ? tokenFile : resolve(tokenFile)),
     caFile,
   };
 }
@@ -110,19 +117,42 @@ function readBundle(caFile: string | null): RootBundle {
   }
 }
 
-/** Reads an operator's token. Throws TOKEN_UNUSABLE, which contains nothing of the file. */
-export async function readToken(file: string): Promise<string> {
-  const unusable = (problem: string, remedy?: string) => usageError('TOKEN_UNUSABLE', `${file} ${problem}`, remedy);
-  const opened = await openRegularFile(file, { follow: true }).catch((error: unknown) => {
-    throw unusable(`cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
-  });
-  await using token = opened;
-  const { mode } = await token.stat();
-  if ((mode & 0o077) !== 0) throw unusable('may be read by others', `chmod 600 ${file}`);
-  const { buffer, bytesRead } = await token.read(Buffer.alloc(maxBytes));
-  const text = buffer.toString('latin1', 0, bytesRead).trim();
+/**
+ * Reads an operator's token: from a file, a pipe such as /dev/fd/3, or standard input (`-`). Throws TOKEN_UNUSABLE, which
+ * contains nothing of the text.
+ */
+export async function readToken(file: string, io: Pick<Io, 'env' | 'stdin' | 'stderr'>): Promise<string> {
+  const source = file === '-' ? 'standard input' : file;
+  const unusable = (problem: string, remedy?: string) => usageError('TOKEN_UNUSABLE', `${source} ${problem}`, remedy);
+  const given = file === '-' ? await readValue(io, undefined, 'token') : await readTokenFile(file, io.env, unusable);
+  const text = given.trim();
   if (!isToken(text)) throw unusable('holds no token of an operator', 'it is one line that begins with dpo_');
   return text;
+}
+
+async function readTokenFile(
+  file: string,
+  env: Io['env'],
+  unusable: (problem: string, remedy?: string) => Error,
+): Promise<string> {
+  await using opened = await open(file, constants.O_RDONLY | constants.O_NOCTTY).catch((error: unknown) => {
+    throw unusable(`cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  });
+  const stats = await opened.stat();
+  if (!stats.isFIFO() && !stats.isFile())
+    throw unusable(`cannot be read (${stats.isDirectory() ? 'EISDIR' : 'ENOTREG'})`);
+  // a runner writes the files of its variables so that every user of the job may read them
+  const isOfRunner = env['CI'] === 'true';
+  if (stats.isFile() && (stats.mode & 0o077) !== 0 && !isOfRunner)
+    throw unusable('may be read by others', `chmod 600 ${file}`);
+  const chunks: Buffer[] = [];
+  for (let bytes = 0; bytes < maxBytes;) {
+    const { buffer, bytesRead } = await opened.read(Buffer.alloc(maxBytes - bytes), 0, maxBytes - bytes, null);
+    if (bytesRead === 0) break;
+    chunks.push(buffer.subarray(0, bytesRead));
+    bytes += bytesRead;
+  }
+  return Buffer.concat(chunks).toString('latin1');
 }
 
 /** True for a text that has the shape of an operator's token. */

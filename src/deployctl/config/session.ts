@@ -77,7 +77,7 @@ function openSession(io: Io, options: CommonOptions): { session: Session; close:
   const session: Session = {
     io,
     options,
-    api: () => (api ??= connectionOf(options, io.env).then((connection) => createApi(connection, clock))),
+    api: () => (api ??= connectionOf(options, io).then((connection) => createApi(connection, clock))),
     width: io.stdout.isTTY ? (io.stdout.columns ?? 80) : Infinity,
     nowMs: Date.now(),
     clock,

@@ -6,9 +6,11 @@ import { describeErrorCode, errorClassOf } from '../../core/errors.rules.ts';
 import { parseErrorBody, parseRetryAfter } from '../../core/http.rules.ts';
 import { type GotRequest, type HttpAnswer, open, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
-import { closeAgents, createAgents } from '../../core/nodeClient.ts';
+import { closeAgents } from '../../core/nodeClient.ts';
 import { version } from '../../core/commandLine.ts';
-import { type BundleRefusal, type Clock, CtlError, type Exit, exits, usageError } from './ctlError.ts';
+import { type BundleRefusal, type Clock, CtlError, type Exit, exits, type Io, usageError } from './ctlError.ts';
+import { isExempt, proxyOf } from './proxy.rules.ts';
+import { createProxyAgents } from './proxyAgents.ts';
 
 /** One call of the operators' API. */
 export interface ApiCall {
@@ -37,11 +39,13 @@ export interface Connection {
   url: URL;
   token: string;
   context: SecureContext;
+  /** May name a proxy. */
+  env: Io['env'];
 }
 
 /** The API at the end of a connection; `clock` times the retries. */
-export function createApi({ url, token, context }: Connection, clock: Clock): Api {
-  const agents = createAgents(context);
+export function createApi({ url, token, context, env }: Connection, clock: Clock): Api {
+  const agents = createProxyAgents(context, env);
   const attempt = async (call: ApiCall): Promise<Attempt> => {
     const upload = await call.upload?.();
     const headers = { ...baseHeaders, authorization: `Bearer ${token}`, ...contentHeaders(call, upload?.size) };
@@ -49,7 +53,7 @@ export function createApi({ url, token, context }: Connection, clock: Clock): Ap
     const request = { url: urlOf(url, call), method: call.method, headers, body, agents, timeout };
     return (call.receive ? download(request, call.receive) : send(request)).then(
       (answer) => readAnswer(answer, url.origin),
-      (error: unknown) => ({ error: callError(error, url.origin), retryAfterS: null }),
+      (error: unknown) => ({ error: callError(error, url.origin, env), retryAfterS: null }),
     );
   };
   return {
@@ -109,10 +113,10 @@ async function withRetries(
 }
 
 /** A fault before an answer was complete: at the caller's own end, or on the way. */
-function callError(error: unknown, origin: string): CtlError {
+function callError(error: unknown, origin: string, env: Io['env']): CtlError {
   if (error instanceof CtlError) return error;
   const { code } = error as { code?: unknown };
-  return transportError(typeof code === 'string' ? code : 'UNKNOWN', origin);
+  return transportError(typeof code === 'string' ? code : 'UNKNOWN', origin, env);
 }
 
 /** The error of an answer other than 2xx: its own code and message where it has an error body. */
@@ -128,8 +132,20 @@ function answerError(status: number, body: unknown): CtlError {
   });
 }
 
-/** The error of a call that got no answer; `code` is an errno or the like. */
-export function transportError(code: string, origin: string): CtlError {
+/** The error of a call that got no answer; `code` is an errno or the like. It names the proxy of the environment, if any. */
+export function transportError(code: string, origin: string, env: Io['env']): CtlError {
+  const { hostname, protocol } = new URL(origin);
+  const proxy = protocol === 'http:' || isExempt(hostname, env) ? null : proxyOf(env);
+  if (proxy === null) return connectionError(code, origin);
+  if ('fault' in proxy) return usageError('PROXY_INVALID', proxy.fault, `or name ${hostname} in no_proxy`);
+  const [, status] = /^PROXY_(\d+)$/.exec(code) ?? [];
+  if (status === undefined) return connectionError(code, `${origin}, through the proxy ${proxy.url.origin}`);
+  const exit = isTemporary(Number(status)) ? exits.temporary : exits.failed;
+  const message = `the proxy ${proxy.url.origin} answered ${status} to a tunnel to ${hostname}`;
+  return new CtlError({ exit, code: 'PROXY_REFUSED', message, ...remedyOf('PROXY_REFUSED', 0) });
+}
+
+function connectionError(code: string, origin: string): CtlError {
   const isTemporary = errorClassOf(code) === 'temporary';
   const name = { untrusted: 'TLS_UNTRUSTED', protocol: 'PROTOCOL_INVALID', temporary: 'UNREACHABLE', bug: 'INTERNAL' };
   const known = name[errorClassOf(code)];
@@ -188,6 +204,7 @@ const remedies: Record<string, string> = {
   ENV_IN_USE: 'retire its backends first: `deployctl backend list --env ENV`',
   PIPELINE_STALE:
     'nothing, if the later pipeline has the right bundle; without --pipeline, an older bundle is promoted',
+  PROXY_REFUSED: 'check user and password in https_proxy and what the proxy permits, or name the host in no_proxy',
   ROLLOUT_ACTIVE: '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it',
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
   SEQUENCE_STALE: 'pack it again with `deployctl bundle pack --next`',

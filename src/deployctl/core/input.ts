@@ -59,11 +59,25 @@ export function numberOption(text: string): number {
 }
 
 /** A value that must not be in the command line: the bytes of a file, otherwise standard input without its last newline. */
-export async function readValue(io: Io, file: string | undefined, prompt: string): Promise<string> {
+export async function readValue(
+  io: Pick<Io, 'stdin' | 'stderr'>,
+  file: string | undefined,
+  prompt: string,
+): Promise<string> {
   if (file !== undefined) return textOf(readFileOf(file));
+  if (readInputs.has(io.stdin))
+    throw usageError(
+      'INPUT_TAKEN',
+      'standard input gives another value already',
+      'name a file, or /dev/fd/3, for one of the two',
+    );
+  readInputs.add(io.stdin);
   if (io.stdin.isTTY) return readHidden(io, prompt);
   return textOf(await collectBytes(io.stdin, { maxBytes, tooLarge })).replace(/\r?\n$/, '');
 }
+
+/** Inputs that gave a value; a second value would be empty. */
+const readInputs = new WeakSet<Io['stdin']>();
 
 /** The secretstore's own limit of a request is 32 MiB; no variable of a process may be longer than 128 KiB. */
 const maxBytes = 1_048_576;
@@ -90,7 +104,7 @@ function textOf(bytes: Buffer): string {
 }
 
 /** Asks for one line on the terminal, without echo. Ctrl-C and Ctrl-D end it. */
-export async function readHidden({ stdin, stderr }: Io, prompt: string): Promise<string> {
+export async function readHidden({ stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>, prompt: string): Promise<string> {
   stderr.write(`${prompt}: `);
   stdin.setRawMode?.(true);
   stdin.setEncoding('utf8');

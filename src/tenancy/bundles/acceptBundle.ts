@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
-import type { Refusal } from '../../../machines/refusals.ts';
+import { formatFault, type Refusal } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { unpack } from '../../bundle/archive/archive.ts';
 import { planFor } from '../../bundle/bundleAt.ts';
-import { bundleFactsOf, readBundle } from '../../bundle/readBundle.ts';
+import { bundleFactsOf, judgeContents, readBundle } from '../../bundle/readBundle.ts';
 import type { OrchestratorName } from '../../bundle/policy/policyHost.rules.ts';
 import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
 import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts';
@@ -97,9 +97,11 @@ async function validateArchive(
   if ((await findEnv(store, env)) === null) throw notFound('env');
   const size = bundleSizeOf(bundle.contents, sizeBytes);
   const facts = await bundleFactsOf(bundle, signal);
-  const { refusals, warnings } = await judgeForHosts(deps, env, { facts, size });
+  const judged = await judgeForHosts(deps, env, { facts, size });
+  const contents = await judgeContents(bundle, signal);
+  const refusals = [...contents.refusals, ...judged.refusals];
   if (refusals.length > 0) throw refusedBundle(refusals, env);
-  return { manifest: bundle.manifest, warnings };
+  return { manifest: bundle.manifest, warnings: [...judged.warnings, ...contents.notices.map(formatFault)] };
 }
 
 function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifest, now: number): BundleRow {

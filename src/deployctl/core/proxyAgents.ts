@@ -1,0 +1,88 @@
+import type { Agent as HttpsAgent } from 'node:https';
+import type { Socket } from 'node:net';
+import { checkServerIdentity, type PeerCertificate, type SecureContext } from 'node:tls';
+import { HttpsProxyAgent } from 'https-proxy-agent';
+import { type Agents, createAgents } from '../../core/nodeClient.ts';
+import type { Io } from './ctlError.ts';
+import { isExempt, type Proxy, proxyOf } from './proxy.rules.ts';
+
+/**
+ * Agents that reach https:// URLs through the proxy of the environment, where it names one. Calls to http:// URLs, which are
+ * on this host, are always direct: a proxy would read their token.
+ */
+export function createProxyAgents(context: SecureContext, env: Io['env'], pool = { keepAlive: true }): Agents {
+  const direct = createAgents(context, pool);
+  const proxy = proxyOf(env);
+  if (proxy === null) return direct;
+  const tunnels = new TunnelAgent({ proxy, env, context, direct: direct.https });
+  return { http: direct.http, https: tunnels };
+}
+
+interface Route {
+  proxy: Proxy | { fault: string };
+  env: Io['env'];
+  context: SecureContext;
+  direct: HttpsAgent;
+}
+
+/** Milliseconds until a proxy must have opened a tunnel. */
+const tunnelTimeoutMs = 30_000;
+
+/**
+ * Tunnels by CONNECT. The library would pass on the refusal of a proxy as if the service had answered; here it is an error
+ * whose code is `PROXY_` and the status. The library logs the URL of the proxy, so that it never sees the credentials in it.
+ */
+class TunnelAgent extends HttpsProxyAgent<string> {
+  readonly #route: Route;
+
+  constructor(route: Route) {
+    const { proxy, direct, context } = route;
+    const headers =
+      'fault' in proxy || proxy.authorization === null ? {} : { 'proxy-authorization': proxy.authorization };
+    const url = 'fault' in proxy ? new URL('http://proxy.invalid') : proxy.url;
+    super(url, { keepAlive: direct.options.keepAlive ?? false, secureContext: context, headers });
+    this.#route = route;
+    this.on('proxyConnect', ({ statusCode }: { statusCode: number }) => {
+      if (statusCode !== 200) throw coded(`PROXY_${statusCode}`);
+    });
+  }
+
+  override async connect(...[request, options]: Parameters<HttpsProxyAgent<string>['connect']>): Promise<Socket> {
+    const { proxy, env, direct, context } = this.#route;
+    const host = options.host ?? '';
+    // the base class takes an agent in place of a socket
+    if (isExempt(host, env)) return direct as unknown as Socket;
+    if ('fault' in proxy) throw coded('PROXY_INVALID');
+    const verified = {
+      ...{ secureContext: context, rejectUnauthorized: true },
+      // without a name, as for an address, Node would compare the certificate with `localhost`
+      checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
+    };
+    return this.#withinLimit(() => super.connect(request, { ...options, ...verified }));
+  }
+
+  /** Ends the connection to the proxy when there is no tunnel in time, or ever. */
+  async #withinLimit(connect: () => Promise<Socket>): Promise<Socket> {
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), tunnelTimeoutMs);
+    this.connectOpts = { ...this.connectOpts, signal: limit.signal };
+    try {
+      return await connect();
+    } catch (error) {
+      const isLate = limit.signal.aborted;
+      limit.abort();
+      throw isLate ? coded('ETIMEDOUT') : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  override destroy(): void {
+    super.destroy();
+    this.#route.direct.destroy();
+  }
+}
+
+function coded(code: string): Error {
+  return Object.assign(new Error(code), { code });
+}
