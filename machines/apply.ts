@@ -1,34 +1,47 @@
-import { assign, setup } from 'xstate';
-import { isInterruption, outcomeOf, plainOutcome } from './outcomes.ts';
-import { applyServices, type RevertResult } from './services.ts';
-import type { Bundle, DesiredState, Outcome } from './types.ts';
+import { assign, type InputFrom, type OutputFrom, setup } from 'xstate';
+import { isInterruption, outcomeOf, plainOutcome, stepError } from './outcomes.ts';
+import {
+  type ApplyServices,
+  applyServices,
+  type ApplyStart,
+  type FailedAttempt,
+  type RevertResult,
+} from './services.ts';
+import type { Outcome } from './types.ts';
+
+/** The input of the machine. */
+export interface ApplyInput extends ApplyStart {
+  /** True once the engine has answered in this tick; after that, an unreachable engine interrupts it. */
+  engineAnswered: boolean;
+}
 
 interface ApplyContext {
-  desired: DesiredState;
-  bundle: Bundle | null;
+  /** What the states up to now have made. */
+  cargo: object;
+  engineAnswered: boolean;
   outcome: Outcome;
 }
 
 const applySetup = setup({
-  types: {
-    input: {} as { desired: DesiredState },
-    context: {} as ApplyContext,
-    output: {} as Outcome,
-  },
-  actors: applyServices,
+  types: { input: {} as ApplyInput, context: {} as ApplyContext, output: {} as Outcome },
+  actors: { ...applyServices },
   actions: {
-    setBundle: assign({ bundle: (_, p: { output: Bundle }) => p.output }),
-    setFault: assign({ outcome: (_, p: { error: unknown }) => outcomeOf(p.error, false) }),
+    addToCargo: assign({ cargo: ({ context }, p: { output: unknown }) => ({ ...context.cargo, ...(p.output ?? {}) }) }),
+    setFault: assign({
+      outcome: ({ context }, p: { error: unknown }) => outcomeOf(stepError(p.error, context.engineAnswered), false),
+    }),
     setRevertResult: assign({
-      outcome: ({ context }, p: { output: RevertResult }) => ({
-        ...context.outcome,
-        ...p.output,
-      }),
+      outcome: ({ context }, p: { output: RevertResult }) => ({ ...context.outcome, ...p.output }),
     }),
   },
-  guards: { wasInterrupted: (_, p: { error: unknown }) => isInterruption(p.error) },
+  guards: {
+    wasInterrupted: ({ context }, p: { error: unknown }) => isInterruption(stepError(p.error, context.engineAnswered)),
+  },
 });
 
+type StateConfig = Parameters<typeof applySetup.createStateConfig>[0];
+
+const addToCargo = { type: 'addToCargo', params: ({ event }: { event: { output: unknown } }) => event } as const;
 const errorOf = ({ event }: { event: { error: unknown } }) => event;
 const setFault = { type: 'setFault', params: errorOf } as const;
 const endInterrupted = {
@@ -37,7 +50,133 @@ const endInterrupted = {
   actions: setFault,
 } as const;
 
-const failedAttempt = ({ context }: { context: ApplyContext }) => ({ ...context, bundle: context.bundle! });
+/** Does not compile where the service takes what no earlier state has made; the message names it. */
+type Ready<TCargo, TTakes> = TCargo extends TTakes ? unknown : { notMadeYet: Exclude<keyof TTakes, keyof TCargo> };
+
+/**
+ * States that run one after the other. Each service gets as its input what the states before it have made, and its output
+ * is added to that. `TBefore` is the cargo in the last state, `TCargo` the one after it.
+ */
+interface Line<TBefore, TCargo> {
+  state<TService extends keyof ApplyServices>(
+    name: string,
+    service: TService & Ready<TCargo, InputFrom<ApplyServices[TService]>>,
+    description: string,
+  ): Line<TCargo, TCargo & OutputFrom<ApplyServices[TService]>>;
+  /** Where a fault of the last state leads, unless the tick was interrupted; without this, a fault ends the machine. */
+  onFault(
+    target: TBefore extends Omit<FailedAttempt, 'outcome'> ? string : never,
+    description?: string,
+  ): Line<TBefore, TCargo>;
+  /** The states, of which the last one leads to `next`. */
+  to(next: string, description: string): Record<string, StateConfig>;
+}
+
+interface LineState {
+  name: string;
+  service: keyof ApplyServices;
+  description: string;
+  fault: { target: string; description?: string } | null;
+}
+
+function lineOf<TBefore, TCargo>(states: readonly LineState[]): Line<TBefore, TCargo> {
+  return {
+    state: (name, service, description) => lineOf([...states, { name, service, description, fault: null }]),
+    onFault: (target, description) => {
+      const fault = { target, ...(description !== undefined && { description }) };
+      return lineOf([...states.slice(0, -1), ...states.slice(-1).map((last) => ({ ...last, fault }))]);
+    },
+    to: (next, description) =>
+      Object.fromEntries(
+        states.map((state, index) => {
+          const following = states[index + 1];
+          const onDone = following ? { target: following.name } : { target: next, description };
+          return [state.name, configOf(state, onDone)];
+        }),
+      ),
+  };
+}
+
+function configOf({ service, description, fault }: LineState, onDone: { target: string }): StateConfig {
+  const input = ({ context }: { context: ApplyContext }) => context.cargo;
+  const onFault = fault && { ...fault, actions: setFault };
+  const onError = onFault && { onError: onFault.target === 'done' ? onFault : [endInterrupted, onFault] };
+  const invoke = { id: service, src: service, input, onDone: { ...onDone, actions: addToCargo }, ...onError };
+  return { description, invoke } as StateConfig;
+}
+
+/** The empty line of an apply, whose first state gets the input of the machine. */
+export const applyLine = (): Line<ApplyStart, ApplyStart> => lineOf([]);
+
+const composeFails = 'any | check-in returns `apply` | compose pull or up fails';
+
+const steps = applyLine()
+  .state('downloading', 'download', 'Streams the bundle to disk and computes its sha256 on the way.')
+  .state(
+    'verifyingSignatures',
+    'verifySignatures',
+    'Verifies who signed the bundle, where the host trusts signatures (trust.bundles).',
+  )
+  .state(
+    'unpacking',
+    'unpack',
+    'Unpacks the bundle into staging, plain files and directories only, and reads the manifest.',
+  )
+  .state(
+    'validatingBundle',
+    'validateBundle',
+    'Runs every refusal check that needs no secrets; all refusals are reported together.',
+  )
+  .state(
+    'readingSecrets',
+    'readSecrets',
+    'Obtains a lease, logs in with its JWT and reads the secrets that the manifest names.',
+  )
+  .state(
+    'validatingRenderedModel',
+    'validateRenderedModel',
+    'Renders the compose model with the secret values and validates it against the policy.',
+  )
+  .state(
+    'verifyingImages',
+    'verifyImages',
+    'Resolves the images to digests and verifies who signed them, where the host trusts signatures (trust.images).',
+  )
+  .state(
+    'renderingRelease',
+    'renderRelease',
+    'Writes the release: files, `.env` (0600) and the override with the content labels.',
+  )
+  .state('promoting', 'promote', 'Records the attempt in state.json, then points `current` at the release.')
+  .onFault('restoringCurrent')
+  .state('pulling', 'pull', 'Runs compose pull; no container is changed before every image is on the host.')
+  .onFault('restoringCurrent', composeFails)
+  .state(
+    'startingContainers',
+    'startContainers',
+    'Creates the containers from local images, compares them with the validated model and starts them.',
+  )
+  .onFault('revertingRelease', composeFails)
+  .state(
+    'awaitingHealth',
+    'awaitHealth',
+    'Waits until every container is healthy, or has run for settle_s where it has no healthcheck.',
+  )
+  .onFault('revertingRelease', 'any | check-in returns `apply` | containers not healthy')
+  .state('committing', 'commit', 'Records the release as applied and queues its report, in one durable write.')
+  .onFault('done')
+  .to(
+    'done',
+    'any | check-in returns `apply` | all refusal checks pass, secrets read, pull and up succeed, containers healthy',
+  );
+
+const failedAttempt = ({ context }: { context: ApplyContext }) => {
+  return { ...context.cargo, outcome: context.outcome } as FailedAttempt; // `onFault` proves that the cargo has the rest
+};
+const setRevertResult = {
+  type: 'setRevertResult',
+  params: ({ event }: { event: { output: RevertResult } }) => event,
+} as const;
 
 /**
  * Applies one bundle, in the specification's order (spec §1). A fault before the promotion ends the machine: nothing has
@@ -46,165 +185,18 @@ const failedAttempt = ({ context }: { context: ApplyContext }) => ({ ...context,
  */
 export const apply = applySetup.createMachine({
   id: 'apply',
-  context: ({ input }) => ({ desired: input.desired, bundle: null, outcome: plainOutcome('applied') }),
+  context: ({ input: { engineAnswered, ...cargo } }) => ({ cargo, engineAnswered, outcome: plainOutcome('applied') }),
   output: ({ context }) => context.outcome,
   initial: 'downloading',
   states: {
-    downloading: {
-      description: 'Streams the bundle to disk and computes its sha256 on the way.',
-      invoke: {
-        id: 'download',
-        src: 'download',
-        input: ({ context }) => ({ desired: context.desired }),
-        onDone: 'verifyingSignatures',
-      },
-    },
-    verifyingSignatures: {
-      description: 'Verifies who signed the bundle, where the host trusts signatures (trust.bundles).',
-      invoke: {
-        id: 'verifySignatures',
-        src: 'verifySignatures',
-        input: ({ context }) => ({ desired: context.desired }),
-        onDone: 'unpacking',
-      },
-    },
-    unpacking: {
-      description: 'Unpacks the bundle into staging, plain files and directories only, and reads the manifest.',
-      invoke: {
-        id: 'unpack',
-        src: 'unpack',
-        input: ({ context }) => ({ desired: context.desired }),
-        onDone: { target: 'validatingBundle', actions: { type: 'setBundle', params: ({ event }) => event } },
-      },
-    },
-    validatingBundle: {
-      description: 'Runs every refusal check that needs no secrets; all refusals are reported together.',
-      invoke: {
-        id: 'validateBundle',
-        src: 'validateBundle',
-        input: ({ context }) => ({ bundle: context.bundle!, desired: context.desired }),
-        onDone: 'readingSecrets',
-      },
-    },
-    readingSecrets: {
-      description: 'Obtains a lease, logs in with its JWT and reads the secrets that the manifest names.',
-      invoke: {
-        id: 'readSecrets',
-        src: 'readSecrets',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'validatingRenderedModel',
-      },
-    },
-    validatingRenderedModel: {
-      description: 'Renders the compose model with the secret values and validates it against the policy.',
-      invoke: {
-        id: 'validateRenderedModel',
-        src: 'validateRenderedModel',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'verifyingImages',
-      },
-    },
-    verifyingImages: {
-      description:
-        'Resolves the images to digests and verifies who signed them, where the host trusts signatures (trust.images).',
-      invoke: {
-        id: 'verifyImages',
-        src: 'verifyImages',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'renderingRelease',
-      },
-    },
-    renderingRelease: {
-      description: 'Writes the release: files, `.env` (0600) and the override with the content labels.',
-      invoke: {
-        id: 'renderRelease',
-        src: 'renderRelease',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'promoting',
-      },
-    },
-    promoting: {
-      description: 'Records the attempt in state.json, then points `current` at the release.',
-      invoke: {
-        id: 'promote',
-        src: 'promote',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'pulling',
-        onError: [endInterrupted, { target: 'restoringCurrent', actions: setFault }],
-      },
-    },
-    pulling: {
-      description: 'Runs compose pull; no container is changed before every image is on the host.',
-      invoke: {
-        id: 'pull',
-        src: 'pull',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'startingContainers',
-        onError: [
-          endInterrupted,
-          {
-            target: 'restoringCurrent',
-            actions: setFault,
-            description: 'any | check-in returns `apply` | compose pull or up fails',
-          },
-        ],
-      },
-    },
-    startingContainers: {
-      description: 'Creates the containers from local images, compares them with the validated model and starts them.',
-      invoke: {
-        id: 'startContainers',
-        src: 'startContainers',
-        input: ({ context }) => ({ bundle: context.bundle!, desired: context.desired }),
-        onDone: 'awaitingHealth',
-        onError: [
-          endInterrupted,
-          {
-            target: 'revertingRelease',
-            actions: setFault,
-            description: 'any | check-in returns `apply` | compose pull or up fails',
-          },
-        ],
-      },
-    },
-    awaitingHealth: {
-      description: 'Waits until every container is healthy, or has run for settle_s where it has no healthcheck.',
-      invoke: {
-        id: 'awaitHealth',
-        src: 'awaitHealth',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'committing',
-        onError: [
-          endInterrupted,
-          {
-            target: 'revertingRelease',
-            actions: setFault,
-            description: 'any | check-in returns `apply` | containers not healthy',
-          },
-        ],
-      },
-    },
-    committing: {
-      description: 'Records the release as applied and queues its report, in one durable write.',
-      invoke: {
-        id: 'commit',
-        src: 'commit',
-        input: ({ context }) => ({ bundle: context.bundle!, desired: context.desired }),
-        onDone: {
-          target: 'done',
-          description:
-            'any | check-in returns `apply` | all refusal checks pass, secrets read, pull and up succeed, containers healthy',
-        },
-        onError: { target: 'done', actions: setFault },
-      },
-    },
+    ...steps,
     restoringCurrent: {
       description: 'Points `current` back to the applied release; no container was changed.',
       invoke: {
         id: 'restoreCurrent',
         src: 'restoreCurrent',
         input: failedAttempt,
-        onDone: { target: 'done', actions: { type: 'setRevertResult', params: ({ event }) => event } },
+        onDone: { target: 'done', actions: setRevertResult },
         onError: 'done',
       },
     },
@@ -214,7 +206,7 @@ export const apply = applySetup.createMachine({
         id: 'revertRelease',
         src: 'revertRelease',
         input: failedAttempt,
-        onDone: { target: 'done', actions: { type: 'setRevertResult', params: ({ event }) => event } },
+        onDone: { target: 'done', actions: setRevertResult },
         onError: 'done',
       },
     },

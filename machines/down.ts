@@ -1,10 +1,9 @@
 import { setup } from 'xstate';
-import { downServices } from './services.ts';
-import type { DesiredState } from './types.ts';
+import { type ApplyStart, downServices } from './services.ts';
 
 /** Takes the project down (spec §7). A fault ends the machine; the next tick starts again from the beginning. */
 export const down = setup({
-  types: { input: {} as { desired: DesiredState }, context: {} as { desired: DesiredState } },
+  types: { input: {} as ApplyStart, context: {} as ApplyStart },
   actors: downServices,
 }).createMachine({
   id: 'down',
@@ -16,7 +15,7 @@ export const down = setup({
       invoke: {
         id: 'composeDown',
         src: 'composeDown',
-        input: ({ context }) => ({ desired: context.desired }),
+        input: ({ context }) => context,
         onDone: 'clearingApplied',
       },
     },

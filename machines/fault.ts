@@ -1,4 +1,5 @@
 import type { Ending } from './endings.ts';
+import type { FaultFacts } from './types.ts';
 import { formatRefusal, type Refusal } from './refusals.ts';
 
 /** What a fault carries besides its ending. */
@@ -39,6 +40,16 @@ export class Fault extends Error {
     this.isTimeout = details.isTimeout ?? false;
     this.refusals = details.refusals ?? [];
   }
+}
+
+/** What a fault says, as plain data. */
+export function faultFacts({ ending, code, lines, tail }: Fault): FaultFacts {
+  return { ending, code, lines, tail };
+}
+
+/** The fault that such data describe. */
+export function faultOf({ ending, code, lines: [line = '', ...moreLines], tail }: FaultFacts): Fault {
+  return new Fault(ending, line, { ...(code !== null && { code }), ...(tail !== null && { tail }), moreLines });
 }
 
 /** A temporary failure of the tenancy service, the secretstore or the mesh (spec §9). */

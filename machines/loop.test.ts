@@ -5,7 +5,7 @@ import { loop } from './loop.ts';
 import { plainOutcome } from './outcomes.ts';
 import type { tickServices } from './services.ts';
 import { tick } from './tick.ts';
-import type { AvailableCredentials, Outcome, RunOptions } from './types.ts';
+import type { FoundOnDisk, Outcome, RecordedTick, RunOptions } from './types.ts';
 
 const options: RunOptions = { intent: 'tick', prune: false, laptopMode: false };
 const interval = 61_000;
@@ -84,16 +84,16 @@ function asleep(actor: ReturnType<typeof looping>['actor']) {
 function stoppable(log: string[], onBusy: () => void): typeof tick {
   const stop = new AbortController();
   const untilStopped = () =>
-    new Promise<AvailableCredentials>((_, reject) => {
+    new Promise<FoundOnDisk>((_, reject) => {
       onBusy();
       stop.signal.addEventListener('abort', () => reject(new Fault('stopped', 'stopped by SIGTERM')));
     });
   return tick.provide({
     actors: {
       acquireLock: fromPromise<void, void>(async () => undefined),
-      loadState: fromPromise<AvailableCredentials, void>(untilStopped),
-      recordOutcome: fromPromise<{ offlineAlarm: boolean }, InputFrom<typeof tickServices.recordOutcome>>(async () => ({
-        offlineAlarm: false,
+      loadState: fromPromise<FoundOnDisk, void>(untilStopped),
+      recordOutcome: fromPromise<RecordedTick, InputFrom<typeof tickServices.recordOutcome>>(async () => ({
+        ...{ offlineAlarm: false, heartbeat: null, containers: null },
       })),
       renewToken: fromPromise<{ atRisk: boolean }, { outcome: Outcome }>(async () => ({ atRisk: false })),
       releaseLock: fromPromise<void, void>(async () => void log.push('releaseLock')),

@@ -1,15 +1,23 @@
 import { assign, sendTo, setup } from 'xstate';
 import { endings, commandEndings } from './endings.ts';
 import { tick } from './tick.ts';
-import type { Outcome, RunOptions } from './types.ts';
+import type { RunOptions, TickResult } from './types.ts';
 
 type LoopEnding = 'loopStopped' | 'envMismatch';
+
+interface LoopContext {
+  options: RunOptions;
+  stopping: boolean;
+  ending: LoopEnding;
+  /** True when the check-in of the last tick was overdue. */
+  wasOverdue: boolean;
+}
 
 /** `deployd run` (spec §2): tick, sleep, repeat. STOP ends the loop; a running tick first releases its lock. */
 export const loop = setup({
   types: {
     input: {} as RunOptions,
-    context: {} as { options: RunOptions; stopping: boolean; ending: LoopEnding },
+    context: {} as LoopContext,
     events: {} as { type: 'STOP' },
     output: {} as { ending: LoopEnding },
   },
@@ -17,17 +25,18 @@ export const loop = setup({
   actions: {
     setStopping: assign({ stopping: true }),
     forwardStop: sendTo('tick', { type: 'STOP' }),
+    setOverdue: assign({ wasOverdue: (_, p: { output: TickResult }) => p.output.wasOverdue }),
     endAsEnvMismatch: assign({ ending: 'envMismatch' }),
   },
   guards: {
     isStopping: ({ context }) => context.stopping,
-    isEnvMismatch: (_, p: { output: Outcome }) => p.output.ending === 'envMismatch',
+    isEnvMismatch: (_, p: { output: TickResult }) => p.output.ending === 'envMismatch',
   },
   /** Milliseconds. The command provides the real delay: interval_s plus jitter. */
   delays: { interval: 60_000 },
 }).createMachine({
   id: 'loop',
-  context: ({ input }) => ({ options: input, stopping: false, ending: 'loopStopped' }),
+  context: ({ input }) => ({ options: input, stopping: false, ending: 'loopStopped', wasOverdue: false }),
   output: ({ context }) => ({ ending: context.ending }),
   initial: 'ticking',
   states: {
@@ -45,7 +54,7 @@ export const loop = setup({
             actions: 'endAsEnvMismatch',
           },
           { guard: 'isStopping', target: 'loopStopped' },
-          { target: 'sleeping' },
+          { target: 'sleeping', actions: { type: 'setOverdue', params: ({ event }) => event } },
         ],
         onError: [{ guard: 'isStopping', target: 'loopStopped' }, { target: 'sleeping' }],
       },

@@ -1,5 +1,5 @@
 import type { Ending } from './endings.ts';
-import { Fault } from './fault.ts';
+import { Fault, faultOf } from './fault.ts';
 import type { Deferral, Outcome, RetryDelay } from './types.ts';
 
 /** An outcome without lines, code or tail. */
@@ -35,6 +35,14 @@ export function tokenAbsentOutcome(grantFile: string): Outcome {
 
 /** Endings of a tick that was cut short; the next tick continues. */
 const interruptions: readonly Ending[] = ['stopped', 'interrupted', 'superseded'];
+
+/** An error of a step; an engine that answered earlier in this tick, and does not answer now, interrupts the tick. */
+export function stepError(error: unknown, engineAnswered: boolean): unknown {
+  if (!engineAnswered || !(error instanceof Fault) || error.code !== 'RUNTIME_UNAVAILABLE') return error;
+  const [line = '', ...others] = error.lines;
+  const lines = [`the container engine stopped; the next tick continues: ${line}`, ...others];
+  return faultOf({ ending: 'interrupted', code: error.code, lines, tail: error.tail });
+}
 
 /** True when SIGTERM, the loss of the engine or another announced bundle cut the tick short. */
 export function isInterruption(error: unknown): boolean {

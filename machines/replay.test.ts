@@ -25,7 +25,10 @@ const everyError = [...endingNames.map((ending) => new Fault(ending, `ends as ${
 const someErrors = [new Fault('failed', 'failed: anything'), bug];
 
 const outputs: Record<string, unknown[]> = {
-  bootstrap: [{ exchanged: true }, { exchanged: false }],
+  bootstrap: [
+    { exchanged: true, refusal: null },
+    { exchanged: false, refusal: { ending: 'failed', code: 'BOOTSTRAP_REFUSED', lines: ['refused'], tail: null } },
+  ],
   loadState: [facts.tokenAbsent, facts.grantPresent, facts.tokenPresent],
   observeHost: [facts.hostHealthy, facts.hostUnhealthy, facts.hostAttemptInProgress],
   checkIn: [
@@ -35,9 +38,9 @@ const outputs: Record<string, unknown[]> = {
   heal: [plainOutcome('converged'), plainOutcome('unhealthy')],
   healDespite: [plainOutcome('failed')],
   apply: [plainOutcome('applied'), plainOutcome('failed')],
-  recordOutcome: [{ offlineAlarm: true }, { offlineAlarm: false }],
+  recordOutcome: [true, false].map((offlineAlarm) => ({ offlineAlarm, heartbeat: null, containers: null })),
   renewToken: [{ atRisk: true }, { atRisk: false }],
-  unpack: [facts.unpackedBundle],
+  ...Object.fromEntries(Object.entries(facts.cargoAnswers).map(([service, made]) => [service, [made]])),
   restoreCurrent: [{ reverted: false, lines: [] }],
   revertRelease: [
     { reverted: true, lines: [] },
@@ -58,12 +61,12 @@ const servicesWithEveryError = [
 ];
 
 const ticks = explore(tick, [facts.serverStart, { ...facts.laptopStart, prune: true }, facts.bootstrapStart]);
-const applies = explore(apply, [{ desired: facts.desiredFirstApply }]);
+const applies = explore(apply, [{ desired: facts.desiredFirstApply, hold: null, engineAnswered: true }]);
 
 describe.each([
   ['tick', ticks],
   ['apply', applies],
-  ['down', explore(down, [{ desired: facts.desiredDown }])],
+  ['down', explore(down, [{ desired: facts.desiredDown, hold: null }])],
   ['loop', explore(loop, [facts.serverStart])],
 ])('%s', (_, { machine, all }) => {
   it('takes every transition that it defines', () => {

@@ -1,5 +1,16 @@
 import { fromPromise, type PromiseActorLogic } from 'xstate';
-import type { Bundle, AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
+import type {
+  Archive,
+  Bundle,
+  DesiredState,
+  FaultFacts,
+  FoundOnDisk,
+  ObservedState,
+  Outcome,
+  RecordedTick,
+  RunOptions,
+  StandingHold,
+} from './types.ts';
 
 /**
  * Declares a service that the machines invoke, by name, input and output; `src/agent/services.ts` provides the
@@ -14,23 +25,33 @@ export function actionNotProvided(name: string, _params?: unknown): never {
   throw new Error(`action "${name}" was not provided`);
 }
 
+/** The hold that stood when the tick began; undefined when it could not be read: one may stand then. */
+interface Held {
+  hold: StandingHold | null | undefined;
+}
+
 export const tickServices = {
   acquireLock: declareService('acquireLock'),
-  loadState: declareService<AvailableCredentials>('loadState'),
-  bootstrap: declareService<{ exchanged: boolean }, Pick<RunOptions, 'intent'>>('bootstrap'),
-  observeHost: declareService<ObservedState>('observeHost'),
-  checkIn: declareService<DesiredState, { observed: ObservedState }>('checkIn'),
-  deliverReports: declareService('deliverReports'),
-  heal: declareService<Outcome, { observed: ObservedState; desired: DesiredState }>('heal'),
-  healDespite: declareService<Outcome, { observed: ObservedState; desired: DesiredState | null; outcome: Outcome }>(
-    'healDespite',
+  loadState: declareService<FoundOnDisk>('loadState'),
+  bootstrap: declareService<{ exchanged: boolean; refusal: FaultFacts | null }, Pick<RunOptions, 'intent'>>(
+    'bootstrap',
   ),
-  revertInterrupted: declareService<void, { desired: DesiredState | null }>('revertInterrupted'),
+  observeHost: declareService<ObservedState>('observeHost'),
+  checkIn: declareService<DesiredState, Held & { observed: ObservedState; grantRefusal: FaultFacts | null }>('checkIn'),
+  deliverReports: declareService<void, Pick<RecordedTick, 'heartbeat'>>('deliverReports'),
+  heal: declareService<Outcome, Held & { observed: ObservedState; desired: DesiredState }>('heal'),
+  healDespite: declareService<
+    Outcome,
+    Held & { observed: ObservedState; desired: DesiredState | null; outcome: Outcome }
+  >('healDespite'),
+  clearStaging: declareService<void, { desired: DesiredState }>('clearStaging'),
+  revertInterrupted: declareService<void, Held & { desired: DesiredState | null }>('revertInterrupted'),
   recordOutcome: declareService<
-    { offlineAlarm: boolean },
-    Pick<RunOptions, 'intent'> & { outcome: Outcome; desired: DesiredState | null; observed: ObservedState | null }
+    RecordedTick,
+    Held &
+      Pick<RunOptions, 'intent'> & { outcome: Outcome; desired: DesiredState | null; observed: ObservedState | null }
   >('recordOutcome'),
-  prune: declareService<void, { outcome: Outcome }>('prune'),
+  prune: declareService<void, Held & { outcome: Outcome }>('prune'),
   renewToken: declareService<{ atRisk: boolean }, { outcome: Outcome }>('renewToken'),
   releaseLock: declareService('releaseLock'),
 };
@@ -44,36 +65,107 @@ export interface RevertResult {
   tail: string | null;
 }
 
-/** An apply that failed after the promotion. */
-export interface FailedAttempt {
-  bundle: Bundle;
-  desired: DesiredState;
-  outcome: Outcome;
+/** Parts of the cargo that `apply` hands on and does not look into; `src/agent/release/cargo.ts` says what they are. */
+export interface CargoParts {
+  signatures: unknown;
+  contents: unknown;
+  project: unknown;
+  model: unknown;
+  images: unknown;
+  release: unknown;
+  started: unknown;
 }
 
-export const applyServices = {
-  download: declareService<void, { desired: DesiredState }>('download'),
-  verifySignatures: declareService<void, { desired: DesiredState }>('verifySignatures'),
-  unpack: declareService<Bundle, { desired: DesiredState }>('unpack'),
-  validateBundle: declareService<void, { bundle: Bundle; desired: DesiredState }>('validateBundle'),
-  readSecrets: declareService<void, { bundle: Bundle }>('readSecrets'),
-  validateRenderedModel: declareService<void, { bundle: Bundle }>('validateRenderedModel'),
-  verifyImages: declareService<void, { bundle: Bundle }>('verifyImages'),
-  renderRelease: declareService<void, { bundle: Bundle }>('renderRelease'),
-  promote: declareService<void, { bundle: Bundle }>('promote'),
-  pull: declareService<void, { bundle: Bundle }>('pull'),
-  startContainers: declareService<void, { bundle: Bundle; desired: DesiredState }>('startContainers'),
-  awaitHealth: declareService<void, { bundle: Bundle }>('awaitHealth'),
-  commit: declareService<void, { bundle: Bundle; desired: DesiredState }>('commit'),
-  restoreCurrent: declareService<RevertResult, FailedAttempt>('restoreCurrent'),
-  revertRelease: declareService<RevertResult, FailedAttempt>('revertRelease'),
+/** What an apply starts from. */
+export interface ApplyStart extends Held {
+  desired: DesiredState;
+}
+
+/**
+ * What the states of `apply` make, each named by what made it. Values of secrets are no part of it: they stay in the vault,
+ * and a text that contains one travels as the name under which the vault keeps it.
+ */
+export interface Cargo<TParts extends CargoParts = CargoParts> extends ApplyStart {
+  /** Made by `download`. */
+  archive: Archive;
+  /** Made by `verifySignatures`: genuine signatures of the archive; null where the host trusts none. */
+  signatures: TParts['signatures'];
+  /** Made by `unpack`. */
+  bundle: Bundle;
+  /** Made by `unpack`: files and directories of the bundle. */
+  contents: TParts['contents'];
+  /** Made by `unpack`: who signed the bundle. */
+  signers: readonly string[];
+  /** Made by `validateBundle`: the compose files, read once. */
+  project: TParts['project'];
+  /** Made by `validateBundle`: true where this host has applied the same content before. */
+  isApplied: boolean;
+  /** Made by `readSecrets`: names of the variables whose values the vault has. */
+  secrets: readonly string[];
+  /** Made by `validateRenderedModel`: what compose rendered. */
+  model: TParts['model'];
+  /** Made by `verifyImages`: images with their digests, and the services that run them. */
+  images: TParts['images'];
+  /** Made by `renderRelease`: what is on the disk. */
+  release: TParts['release'];
+  /** Made by `startContainers`: how long the containers may take. */
+  started: TParts['started'];
+}
+
+/** A service that takes and makes these parts of the cargo. */
+type Step<
+  TParts extends CargoParts,
+  TTakes extends keyof Cargo,
+  TMakes extends keyof Cargo | null = null,
+> = PromiseActorLogic<[TMakes] extends [keyof Cargo] ? Pick<Cargo<TParts>, TMakes> : void, Pick<Cargo<TParts>, TTakes>>;
+
+/** An apply that failed after the promotion. */
+export type FailedAttempt<TParts extends CargoParts = CargoParts> = Pick<
+  Cargo<TParts>,
+  'desired' | 'hold' | 'bundle' | 'release'
+> & { outcome: Outcome };
+
+/** What each service of `apply` takes of the cargo, and what it adds; one that takes what is not made yet does not compile. */
+export interface ApplyServices<T extends CargoParts = CargoParts> {
+  download: Step<T, 'desired' | 'hold', 'archive'>;
+  verifySignatures: Step<T, 'archive', 'signatures'>;
+  unpack: Step<T, 'archive' | 'signatures', 'bundle' | 'contents' | 'signers'>;
+  validateBundle: Step<T, 'desired' | 'bundle' | 'contents', 'project' | 'isApplied'>;
+  readSecrets: Step<T, 'bundle', 'secrets'>;
+  validateRenderedModel: Step<T, 'bundle' | 'contents' | 'project' | 'isApplied' | 'secrets', 'model'>;
+  verifyImages: Step<T, 'bundle' | 'project' | 'model', 'images'>;
+  renderRelease: Step<T, 'bundle' | 'contents' | 'signers' | 'project' | 'secrets' | 'model' | 'images', 'release'>;
+  promote: Step<T, 'bundle'>;
+  pull: Step<T, 'hold' | 'bundle' | 'release'>;
+  startContainers: Step<T, 'desired' | 'hold' | 'bundle' | 'project' | 'isApplied' | 'model' | 'release', 'started'>;
+  awaitHealth: Step<T, 'hold' | 'bundle' | 'started'>;
+  commit: Step<T, 'desired' | 'bundle' | 'signers' | 'images' | 'release'>;
+  restoreCurrent: PromiseActorLogic<RevertResult, FailedAttempt<T>>;
+  revertRelease: PromiseActorLogic<RevertResult, FailedAttempt<T>>;
+}
+
+export const applyServices: ApplyServices = {
+  download: declareService('download'),
+  verifySignatures: declareService('verifySignatures'),
+  unpack: declareService('unpack'),
+  validateBundle: declareService('validateBundle'),
+  readSecrets: declareService('readSecrets'),
+  validateRenderedModel: declareService('validateRenderedModel'),
+  verifyImages: declareService('verifyImages'),
+  renderRelease: declareService('renderRelease'),
+  promote: declareService('promote'),
+  pull: declareService('pull'),
+  startContainers: declareService('startContainers'),
+  awaitHealth: declareService('awaitHealth'),
+  commit: declareService('commit'),
+  restoreCurrent: declareService('restoreCurrent'),
+  revertRelease: declareService('revertRelease'),
 };
 
 export const downServices = {
-  composeDown: declareService<void, { desired: DesiredState }>('composeDown'),
+  composeDown: declareService<void, ApplyStart>('composeDown'),
   clearApplied: declareService('clearApplied'),
 };
 
 export type TickServices = typeof tickServices;
-export type ApplyServices = typeof applyServices;
 export type DownServices = typeof downServices;

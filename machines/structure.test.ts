@@ -1,5 +1,5 @@
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { apply } from './apply.ts';
+import { apply, applyLine } from './apply.ts';
 import { backend } from './backend.ts';
 import { down } from './down.ts';
 import { graphOf } from './draw/graph.ts';
@@ -64,6 +64,15 @@ describe.each(machines.map((machine) => [machine.id, machine] as const))('%s', (
     const undescribed = boxes.filter(({ description }) => description === null).map(({ name }) => name);
     expect(undescribed.filter((name) => !selfExplanatory.includes(name))).toEqual([]);
   });
+});
+
+it('does not compile where a state of an apply asks for what no state before it has made', () => {
+  const line = applyLine();
+  // @ts-expect-error nothing is unpacked yet
+  expect(line.state('validatingBundle', 'validateBundle', '')).toBeDefined();
+  // @ts-expect-error what is not rendered cannot be reverted
+  expect(line.state('downloading', 'download', '').onFault('revertingRelease')).toBeDefined();
+  expect(line.state('downloading', 'download', '').state('next', 'verifySignatures', '')).toBeDefined();
 });
 
 it.each([tick, loop])('every ending of $id has an exit code', (machine) => {

@@ -3,7 +3,7 @@ import { simulate } from '../fixtures/suites/spec/machineSimulation.ts';
 import * as facts from '../fixtures/suites/spec/tickFacts.ts';
 import { apply } from './apply.ts';
 import { failedFault } from './fault.ts';
-import { plainOutcome } from './outcomes.ts';
+import { plainOutcome, wasInterrupted } from './outcomes.ts';
 import { tick } from './tick.ts';
 import type { DesiredState, Outcome, RunOptions } from './types.ts';
 
@@ -51,13 +51,16 @@ it.each<[string, DesiredState | facts.Throws, Record<string, unknown>, boolean]>
   const more = { observeHost: facts.hostUnhealthy, healDespite: outcome, ...answers };
   const { path, output } = simulate(tick, facts.serverStart, facts.serviceAnswers(checkIn, more));
   expect(path.includes('healingDespite')).toBe(isHealed);
-  if (isHealed) expect(output).toEqual(outcome);
+  if (isHealed) expect(output).toMatchObject(outcome);
 });
 
 it('gives the healing what is observed and desired', () => {
   const answers = { observeHost: facts.hostUnhealthy, heal: plainOutcome('converged') };
   const { serviceCalls } = simulate(tick, facts.serverStart, facts.serviceAnswers(facts.desiredNone, answers));
-  expect(serviceCalls).toContainEqual(['heal', { observed: facts.hostUnhealthy, desired: facts.desiredNone }]);
+  expect(serviceCalls).toContainEqual([
+    'heal',
+    { hold: null, observed: facts.hostUnhealthy, desired: facts.desiredNone },
+  ]);
 });
 
 it('repeats the failure of a bundle whose retry is not due, without a report', () => {
@@ -65,7 +68,7 @@ it('repeats the failure of a bundle whose retry is not due, without a report', (
   expect(path.slice(path.indexOf('deciding') + 1).join(' ')).toBe(
     'recordingOutcome decidingPrune renewingToken releasingLock selectingEnding paused',
   );
-  expect(output).toEqual({ ...plainOutcome('paused'), lines: ['failed: docker compose up failed (rc=1)'] });
+  expect(output).toMatchObject({ ...plainOutcome('paused'), lines: ['failed: docker compose up failed (rc=1)'] });
 });
 
 it.each<[ending: string, reason: string, desired: DesiredState]>([
@@ -79,7 +82,7 @@ it.each<[ending: string, reason: string, desired: DesiredState]>([
   expect(path.slice(path.indexOf('deciding') + 1).join(' ')).toBe(
     `recordingOutcome reporting decidingPrune pruning renewingToken releasingLock selectingEnding ${ending}`,
   );
-  expect(output).toEqual({ ...plainOutcome(ending as 'held'), reason, lines: [desired.deferral!.line] });
+  expect(output).toMatchObject({ ...plainOutcome(ending as 'held'), reason, lines: [desired.deferral!.line] });
   expect(serviceCalls.map(([service]) => service)).not.toEqual(
     expect.arrayContaining([expect.stringMatching(/^(heal|download|promote|composeDown)$/)]),
   );
@@ -107,7 +110,12 @@ it.each<[string, boolean, DesiredState | facts.Throws, Record<string, unknown>]>
 });
 
 it.each<[string, RunOptions, DesiredState | facts.Throws, unknown[]]>([
-  ['after success with --prune', facts.pruneStart, facts.desiredNone, [{ outcome: plainOutcome('converged') }]],
+  [
+    'after success with --prune',
+    facts.pruneStart,
+    facts.desiredNone,
+    [{ hold: null, outcome: plainOutcome('converged') }],
+  ],
   ['not after a failure', facts.pruneStart, failed, []],
   ['not without --prune', facts.serverStart, facts.desiredNone, []],
 ])('prunes %s', (_, start, checkIn, inputs) => {
@@ -139,8 +147,8 @@ it('fails a bootstrap without a network on a laptop too', () => {
 });
 
 describe('an apply that fails after its promotion', () => {
-  const input = { desired: facts.desiredFirstApply };
-  const applying = (answers: object) => simulate(apply, input, { unpack: facts.unpackedBundle, ...answers });
+  const input = { desired: facts.desiredFirstApply, hold: null, engineAnswered: true };
+  const applying = (answers: object) => simulate(apply, input, { ...facts.cargoAnswers, ...answers });
 
   it('keeps its failure and takes lines from the revert', () => {
     const fails = facts.failsWith('failed', 'failed: up', { code: 'UP_FAILED', tail: 'port is taken' });
@@ -153,8 +161,12 @@ describe('an apply that fails after its promotion', () => {
     expect(applying({ awaitHealth: offline }).output).toMatchObject({ ending: 'offline' });
   });
 
-  it.each([stopped, interrupted])('reverts nothing if it was $throws.ending', (cut) => {
-    expect(applying({ pull: cut }).path.slice(-2)).toEqual(['pulling', 'done']);
+  const engineGone = facts.failsWith('failed', 'RUNTIME_UNAVAILABLE: no answer', { code: 'RUNTIME_UNAVAILABLE' });
+
+  it.each([stopped, interrupted, engineGone])('reverts nothing if it was cut short: $throws.line', (cut) => {
+    const { path, output } = applying({ pull: cut });
+    expect(path.slice(-2)).toEqual(['pulling', 'done']);
+    expect(wasInterrupted(output as Outcome)).toBe(true);
   });
 });
 

@@ -128,27 +128,34 @@ function inputsOf(
   const isBootstrapped = outcome.ending === 'bootstrapped';
   const isBeforeCheckIn = isBootstrapped || outcome.ending === 'tokenAbsent';
   const desired = isBeforeCheckIn || 'throws' in answer ? null : answer;
-  const bundle = facts.unpackedBundle;
-  const onBundle = [
-    ...['readSecrets', 'validateRenderedModel', 'verifyImages', 'renderRelease'],
-    ...['promote', 'pull', 'awaitHealth'],
-  ];
+  const [hold, cargo] = [null, cargoBefore({ desired, hold: null })];
+  const { ending, code, lines, tail, reason, reverted } = outcome;
+  const recorded = { ending, code, lines, tail, reason, reverted };
   return {
     bootstrap: { intent },
-    checkIn: { observed: facts.hostHealthy },
-    download: { desired },
-    verifySignatures: { desired },
-    unpack: { desired },
-    validateBundle: { bundle, desired },
-    startContainers: { bundle, desired },
-    ...Object.fromEntries(onBundle.map((service) => [service, { bundle }])),
-    commit: { bundle, desired },
-    restoreCurrent: { bundle, desired, outcome },
-    revertRelease: { bundle, desired, outcome: { ...outcome, reverted: false } },
-    composeDown: { desired },
-    recordOutcome: { intent, outcome, desired, observed: isBootstrapped ? null : facts.hostHealthy },
-    renewToken: { outcome },
+    checkIn: { hold, grantRefusal: null, observed: facts.hostHealthy },
+    deliverReports: { heartbeat: null },
+    ...cargo,
+    clearStaging: { desired },
+    restoreCurrent: { ...cargo['pull'], outcome: recorded },
+    revertRelease: { ...cargo['startContainers'], outcome: { ...recorded, reverted: false } },
+    composeDown: { hold, desired },
+    recordOutcome: { intent, hold, outcome: recorded, desired, observed: isBootstrapped ? null : facts.hostHealthy },
+    renewToken: { outcome: recorded },
   };
+}
+
+/** What each service of an apply gets: what the services before it have made, in the order of the machine. */
+function cargoBefore(start: object): Record<string, object> {
+  let cargo = start;
+  return Object.fromEntries(
+    graphOf(apply).boxes.flatMap(({ invokes }) => {
+      if (invokes === null) return [];
+      const before = cargo;
+      cargo = { ...cargo, ...facts.cargoAnswers[invokes] };
+      return [[invokes, before]];
+    }),
+  );
 }
 
 /** Answers for a tick in which this row's service fails. */
@@ -161,7 +168,8 @@ function answersFailingAt({ kind, service, code, detail, ending, line }: CodeRow
   };
   const desired = service === 'composeDown' ? facts.desiredDown : facts.desiredFirstApply;
   const loadState = service === 'bootstrap' ? facts.grantPresent : facts.tokenPresent;
-  return facts.serviceAnswers(desired, { loadState, [service]: errors[kind]() });
+  const observeHost = code === 'RUNTIME_UNAVAILABLE' ? facts.engineAway : facts.hostHealthy;
+  return facts.serviceAnswers(desired, { loadState, observeHost, [service]: errors[kind]() });
 }
 
 /** The outcome word of the report; null when the tick sends none. */

@@ -1,5 +1,5 @@
 import { endingNames, endings } from './endings.ts';
-import { classifyFault, tickSetup } from './tickSetup.ts';
+import { classifyFault, engineAnswered, tickResult, tickSetup } from './tickSetup.ts';
 
 const grantExchanged =
   'token ABSENT | `deployd bootstrap` or next tick | bootstrap grant file present and accepted by the secretstore login';
@@ -16,8 +16,11 @@ const failureRows = [
 /** One tick (spec §1). Every path that holds the lock ends in recordingOutcome … releasingLock, selectingEnding. */
 export const tick = tickSetup.createMachine({
   id: 'tick',
-  context: ({ input }) => ({ options: input, credentials: null, observed: null, desired: null, outcome: null }),
-  output: ({ context }) => context.outcome!,
+  context: ({ input }) => ({
+    ...{ options: input, found: null, grantRefusal: null, observed: null, desired: null, outcome: null },
+    recorded: null,
+  }),
+  output: ({ context }) => tickResult(context),
   initial: 'acquiringLock',
   on: { STOP: { actions: 'abortWork' } },
   states: {
@@ -42,9 +45,9 @@ export const tick = tickSetup.createMachine({
           {
             guard: 'wantsBootstrapOnly',
             target: 'selectingCredential',
-            actions: { type: 'setCredentials', params: ({ event }) => event },
+            actions: { type: 'setFound', params: ({ event }) => event },
           },
-          { target: 'observingHost', actions: { type: 'setCredentials', params: ({ event }) => event } },
+          { target: 'observingHost', actions: { type: 'setFound', params: ({ event }) => event } },
         ],
         onError: classifyFault,
       },
@@ -85,7 +88,11 @@ export const tick = tickSetup.createMachine({
             target: 'checkingIn',
             description: grantExchanged,
           },
-          { target: 'checkingIn', description: 'token present | tick | grant refused, the stored token works' },
+          {
+            target: 'checkingIn',
+            actions: { type: 'setGrantRefusal', params: ({ event }) => event },
+            description: 'token present | tick | grant refused, the stored token works',
+          },
         ],
         onError: classifyFault,
       },
@@ -95,14 +102,23 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'checkIn',
         src: 'checkIn',
-        input: ({ context }) => ({ observed: context.observed! }),
+        input: ({ context: { found, grantRefusal, observed } }) => ({
+          ...{ hold: found?.hold, grantRefusal },
+          observed: observed!,
+        }),
         onDone: { target: 'deliveringReports', actions: { type: 'setDesired', params: ({ event }) => event } },
         onError: classifyFault,
       },
     },
     deliveringReports: {
       description: 'Delivers queued reports of earlier ticks, oldest first.',
-      invoke: { id: 'deliverReports', src: 'deliverReports', onDone: 'deciding', onError: 'deciding' },
+      invoke: {
+        id: 'deliverReports',
+        src: 'deliverReports',
+        input: { heartbeat: null },
+        onDone: 'deciding',
+        onError: 'deciding',
+      },
     },
     deciding: {
       description: 'Compares desired and observed state and selects the work of this tick.',
@@ -135,7 +151,10 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'heal',
         src: 'heal',
-        input: ({ context }) => ({ observed: context.observed!, desired: context.desired! }),
+        input: ({ context: { found, observed, desired } }) => ({
+          hold: found?.hold,
+          ...{ observed: observed!, desired: desired! },
+        }),
         onDone: { target: 'recordingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
         onError: classifyFault,
       },
@@ -145,9 +164,22 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'apply',
         src: 'apply',
-        input: ({ context }) => ({ desired: context.desired! }),
+        input: ({ context }) => ({
+          ...{ desired: context.desired!, hold: context.found?.hold },
+          engineAnswered: engineAnswered(context),
+        }),
         onDone: { target: 'classifyingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
-        onError: classifyFault,
+        onError: { ...classifyFault, target: 'clearingStaging' },
+      },
+    },
+    clearingStaging: {
+      description: 'Removes what an apply has unpacked and rendered; nothing of the bundle was promoted.',
+      invoke: {
+        id: 'clearStaging',
+        src: 'clearStaging',
+        input: ({ context }) => ({ desired: context.desired! }),
+        onDone: 'classifyingFault',
+        onError: { target: 'classifyingFault', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
     },
     takingDown: {
@@ -155,7 +187,7 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'down',
         src: 'down',
-        input: ({ context }) => ({ desired: context.desired! }),
+        input: ({ context: { found, desired } }) => ({ hold: found?.hold, desired: desired! }),
         onDone: { target: 'recordingOutcome', actions: { type: 'endAs', params: 'down' } },
         onError: classifyFault,
       },
@@ -192,7 +224,10 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'healDespite',
         src: 'healDespite',
-        input: ({ context: { observed, desired, outcome } }) => ({ observed: observed!, desired, outcome: outcome! }),
+        input: ({ context: { found, observed, desired, outcome } }) => ({
+          ...{ hold: found?.hold, desired },
+          ...{ observed: observed!, outcome: outcome! },
+        }),
         onDone: { target: 'recordingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
         onError: { target: 'recordingOutcome', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
@@ -202,7 +237,7 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'revertInterrupted',
         src: 'revertInterrupted',
-        input: ({ context }) => ({ desired: context.desired }),
+        input: ({ context: { found, desired } }) => ({ hold: found?.hold, desired }),
         onDone: 'recordingOutcome',
         onError: { target: 'recordingOutcome', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
@@ -213,8 +248,8 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'recordOutcome',
         src: 'recordOutcome',
-        input: ({ context: { options, outcome, desired, observed } }) => ({
-          ...{ intent: options.intent, desired, observed },
+        input: ({ context: { options, found, outcome, desired, observed } }) => ({
+          ...{ intent: options.intent, hold: found?.hold, desired, observed },
           outcome: outcome!,
         }),
         onDone: [
@@ -224,7 +259,11 @@ export const tick = tickSetup.createMachine({
             actions: 'endAsOfflineAlarm',
             description: 'offline for longer than `offline_alarm_s`',
           },
-          { guard: 'mayReport', target: 'reporting' },
+          {
+            guard: 'mayReport',
+            target: 'reporting',
+            actions: { type: 'setRecorded', params: ({ event }) => event },
+          },
           { target: 'decidingPrune' },
         ],
         onError: { target: 'decidingPrune', actions: { type: 'logOutcome', params: ({ event }) => event } },
@@ -232,7 +271,13 @@ export const tick = tickSetup.createMachine({
     },
     reporting: {
       description: 'Reports the outcome to the tenancy service; a failed delivery does not change the outcome.',
-      invoke: { id: 'deliverReports', src: 'deliverReports', onDone: 'decidingPrune', onError: 'decidingPrune' },
+      invoke: {
+        id: 'deliverReports',
+        src: 'deliverReports',
+        input: ({ context }) => ({ heartbeat: context.recorded!.heartbeat }),
+        onDone: 'decidingPrune',
+        onError: 'decidingPrune',
+      },
     },
     decidingPrune: { always: [{ guard: 'wantsPrune', target: 'pruning' }, { target: 'renewingToken' }] },
     pruning: {
@@ -240,7 +285,7 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'prune',
         src: 'prune',
-        input: ({ context }) => ({ outcome: context.outcome! }),
+        input: ({ context: { found, outcome } }) => ({ hold: found?.hold, outcome: outcome! }),
         onDone: 'renewingToken',
         onError: { target: 'renewingToken', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },

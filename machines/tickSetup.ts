@@ -7,18 +7,30 @@ import {
   outcomeOf,
   pausedOutcome,
   plainOutcome,
+  stepError,
   tokenAbsentOutcome,
   wasInterrupted,
 } from './outcomes.ts';
 import { tickServices, actionNotProvided } from './services.ts';
-import type { AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
+import type {
+  DesiredState,
+  FaultFacts,
+  FoundOnDisk,
+  ObservedState,
+  Outcome,
+  RecordedTick,
+  RunOptions,
+  TickResult,
+} from './types.ts';
 
 interface TickContext {
   options: RunOptions;
-  credentials: AvailableCredentials | null;
+  found: FoundOnDisk | null;
+  grantRefusal: FaultFacts | null;
   observed: ObservedState | null;
   desired: DesiredState | null;
   outcome: Outcome | null;
+  recorded: RecordedTick | null;
 }
 
 /** Types, services, actions and guards of the machine `tick`. */
@@ -27,22 +39,26 @@ export const tickSetup = setup({
     input: {} as RunOptions,
     context: {} as TickContext,
     events: {} as { type: 'STOP' },
-    output: {} as Outcome,
+    output: {} as TickResult,
     meta: {} as { exit: number; report: string | null },
   },
   actors: { ...tickServices, apply, down },
   actions: {
-    setCredentials: assign({ credentials: (_, p: { output: AvailableCredentials }) => p.output }),
+    setFound: assign({ found: (_, p: { output: FoundOnDisk }) => p.output }),
+    setGrantRefusal: assign({ grantRefusal: (_, p: { output: { refusal: FaultFacts | null } }) => p.output.refusal }),
     setObserved: assign({ observed: (_, p: { output: ObservedState }) => p.output }),
     setDesired: assign({ desired: (_, p: { output: DesiredState }) => p.output }),
     setOutcome: assign({ outcome: (_, p: { output: Outcome }) => p.output }),
     setFault: assign({
-      outcome: ({ context: { options } }, p: { error: unknown }) =>
-        outcomeOf(p.error, options.laptopMode && options.intent === 'tick'),
+      outcome: ({ context }, p: { error: unknown }) => {
+        const { laptopMode, intent } = context.options;
+        return outcomeOf(stepError(p.error, engineAnswered(context)), laptopMode && intent === 'tick');
+      },
     }),
+    setRecorded: assign({ recorded: (_, p: { output: RecordedTick }) => p.output }),
     endAs: assign({ outcome: (_, ending: Ending) => plainOutcome(ending) }),
     endAsBootstrapped: assign({ outcome: plainOutcome('bootstrapped') }),
-    endAsTokenAbsent: assign({ outcome: ({ context }) => tokenAbsentOutcome(context.credentials!.grantFile) }),
+    endAsTokenAbsent: assign({ outcome: ({ context }) => tokenAbsentOutcome(context.found!.grantFile) }),
     endAsDeferred: assign({ outcome: ({ context }) => deferredOutcome(context.desired!.deferral!) }),
     endAsPaused: assign({ outcome: ({ context }) => pausedOutcome(context.desired!.retryDelay!) }),
     endAsOfflineAlarm: assign({ outcome: ({ context }) => ({ ...context.outcome!, ending: 'offlineAlarm' }) }),
@@ -53,9 +69,9 @@ export const tickSetup = setup({
   },
   guards: {
     wantsBootstrapOnly: ({ context }) => context.options.intent === 'bootstrap',
-    hasGrant: ({ context }) => context.credentials?.hasGrant === true,
+    hasGrant: ({ context }) => context.found?.hasGrant === true,
     wasExchanged: (_, p: { output: { exchanged: boolean } }) => p.output.exchanged,
-    hasToken: ({ context }) => context.credentials?.hasToken === true,
+    hasToken: ({ context }) => context.found?.hasToken === true,
     isConverged: ({ context }) => context.desired?.action === 'none' && context.observed?.healthy === true,
     needsHealing: ({ context }) => context.observed?.healthy === false && mayHeal(context.desired),
     isDeferred: ({ context }) => context.desired!.deferral !== null,
@@ -79,6 +95,22 @@ export const classifyFault = {
   target: 'classifyingFault',
   actions: { type: 'setFault', params: ({ event }: { event: { error: unknown } }) => event },
 } as const;
+
+/** True once the engine has answered in this tick. */
+export function engineAnswered({ observed }: Pick<TickContext, 'observed'>): boolean {
+  return observed?.engineAvailable === true;
+}
+
+/** The result of a tick that has ended. */
+export function tickResult({ found, observed, desired, outcome, recorded }: TickContext): TickResult {
+  const seen = observed?.engineAvailable ? observed.containers : null;
+  return {
+    ...outcome!,
+    hold: found?.hold,
+    containers: recorded?.containers ?? seen,
+    wasOverdue: desired?.wasOverdue === true,
+  };
+}
 
 function endingMetaOf(context: TickContext) {
   return endings[context.outcome!.ending].meta;

@@ -15,12 +15,42 @@ export interface RunOptions {
   laptopMode: boolean;
 }
 
-/** Which credentials exist on disk; their values stay in the vault. */
-export interface AvailableCredentials {
+/** What a tick finds on disk at its start: which credentials exist, without their values, and the hold of an operator. */
+export interface FoundOnDisk {
   hasToken: boolean;
   hasGrant: boolean;
   /** Path of the bootstrap grant, whether or not it exists. */
   grantFile: string;
+  hold: StandingHold | null;
+}
+
+/** A text, or the name under which the vault keeps one that contains a secret. */
+export type Concealed = string & { readonly isConcealed: true };
+
+/** An order of the host's operator that nothing be applied, healed or taken down there. */
+export interface Hold {
+  /** When it ends by itself (RFC 3339, UTC). */
+  until: string;
+  /** One line of the operator's. */
+  reason: string | null;
+  /** Login name of who made it, as the host knew it; absent where it knew none, and in holds of older versions. */
+  by?: string;
+}
+
+/** A hold that has not ended. */
+export interface StandingHold extends Hold {
+  /** When its file was written, or now for one from the future. */
+  since: string;
+  /** True when its file tells neither end nor reason; then the reason says so. */
+  isDamaged: boolean;
+}
+
+/** A fault as plain data, without secrets. */
+export interface FaultFacts {
+  ending: Ending;
+  code: string | null;
+  lines: string[];
+  tail: string | null;
 }
 
 /** One container of the project, as reported to the tenancy service. */
@@ -59,6 +89,8 @@ export interface ObservedState {
   swarm: { id: string; node: string } | null;
   /** False when the container engine did not answer. */
   engineAvailable: boolean;
+  /** Why the engine, or its swarm, could not be observed. */
+  engineFault: FaultFacts | null;
   healthy: boolean;
   /** An earlier apply was interrupted and is neither finished nor reverted. */
   attemptInProgress: boolean;
@@ -102,6 +134,15 @@ export interface DesiredState {
   emergency: boolean;
   /** Null when nothing stands in the way. */
   deferral: Deferral | null;
+  /** True when this check-in was overdue: the host had been offline. */
+  wasOverdue?: boolean;
+}
+
+/** The archive of a bundle, with the bytes that its sha says. */
+export interface Archive {
+  sha: Sha;
+  /** Absolute path. */
+  file: string;
 }
 
 /** A verified and unpacked bundle that is not applied yet. */
@@ -141,7 +182,27 @@ export interface ManifestSecret {
   version: number | null;
 }
 
-/** Result of a tick or of the machine `apply`. */
+/** How a tick was recorded. */
+export interface RecordedTick {
+  /** True when the host has been offline for longer than `offline_alarm_s`. */
+  offlineAlarm: boolean;
+  /** The heartbeat to send, into which the machine does not look; unlike other reports it is never queued. */
+  heartbeat: object | null;
+  /** The containers that the report has; null without a report. */
+  containers: readonly ReportedContainer[] | null;
+}
+
+/** Result of a tick, with what others want to know of it. */
+export interface TickResult extends Outcome {
+  /** The hold that stood when the tick began; undefined when it could not be read: one may stand then. */
+  hold: StandingHold | null | undefined;
+  /** All containers of the project as they were looked at last; null when they were not. */
+  containers: readonly ReportedContainer[] | null;
+  /** True when the check-in was overdue: the host had been offline. */
+  wasOverdue: boolean;
+}
+
+/** Result of a step, or of the machine `apply`. */
 export interface Outcome {
   ending: Ending;
   /** Code of the report (`DISK_INSUFFICIENT`, `PULL_FAILED` …), null on success. */

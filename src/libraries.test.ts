@@ -9,7 +9,7 @@ import {
 
 /** The only files that may import a library, so that it can be replaced in one place. */
 const libraryOwners: Record<string, string[]> = {
-  xstate: ['machines/', 'src/agent/services.ts', 'src/agent/run.ts'],
+  xstate: ['machines/', 'src/agent/createAgent.ts', 'src/agent/run.ts'],
   'libsodium-wrappers': ['src/mesh/secretStream.ts', 'src/signatures/sign/privateKey.ts'],
   got: ['src/core/httpClient.ts'],
   'https-proxy-agent': ['src/deployctl/core/proxyAgents.ts'],

@@ -2,39 +2,82 @@ import { join } from 'node:path';
 import { apply } from '../../machines/apply.ts';
 import { down } from '../../machines/down.ts';
 import { endings } from '../../machines/endings.ts';
-import { outcomeOf } from '../../machines/outcomes.ts';
+import { outcomeOf, stepError } from '../../machines/outcomes.ts';
 import { tick } from '../../machines/tick.ts';
-import type { Outcome } from '../../machines/types.ts';
-import { createCompose } from './engine/compose.ts';
-import { createContainers } from './engine/containers.ts';
-import { openCredentials } from './token/credentials.ts';
-import { createDownload } from './transport/download.ts';
+import { engineAnswered } from '../../machines/tickSetup.ts';
+import type { Outcome, RecordedTick, Sha } from '../../machines/types.ts';
+import type { Report } from '../api/checkIn.rules.ts';
+import { createCompose, type Compose } from './engine/compose.ts';
+import { createContainers, type Containers } from './engine/containers.ts';
+import { openCredentials, type Credentials } from './token/credentials.ts';
+import { createDownload, type Download } from './transport/download.ts';
 import { createHttpClient } from './transport/httpClient.ts';
-import { createRegistries } from './engine/registries.ts';
+import { createRegistries, type Registries } from './engine/registries.ts';
 import { openReleases, type Releases } from './release/releases.ts';
-import { createSecretstore } from './token/secretstore.ts';
-import { StateFile } from './state/stateFile.ts';
+import { createSecretstore, type Secretstore } from './token/secretstore.ts';
+import { StateFile, type StateStore } from './state/stateFile.ts';
 import type { SwarmOptions } from './swarm/openSwarm.ts';
-import { createTenancy } from './transport/tenancy.ts';
+import { createTenancy, type Tenancy } from './transport/tenancy.ts';
 import type { Transport } from './transport/agents.ts';
 import { openSystemRoots, type SystemRoots } from './transport/trustStore.ts';
 import { createTransport } from './transport/transport.ts';
 import { otherEnvsOf } from './config/loadSettings.ts';
-import type { Settings } from './config/settings.ts';
+import type { OtherEnv, Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
 import { TraceRecorder } from './journal/traceRecorder.ts';
 import type { Decision } from './journal/trace.rules.ts';
 import { traceparentOf } from './status/tickSpans.rules.ts';
 import type { Vault } from './secrets/vault.ts';
 import { createComposeOrchestrator } from './compose/composeOrchestrator.ts';
-import { createServices, type AgentDependencies } from './services.ts';
-import { rebuildState, startTick } from './tick.ts';
+import type { ApplyServices, ApplyStart, DownServices, TickServices } from '../../machines/services.ts';
+import { Fault, stoppedFault } from '../../machines/fault.ts';
+import { fromPromise } from 'xstate';
+import { monotonicMs } from '../core/clock.ts';
+import { revertInterrupted } from './apply/revert.ts';
+import { checkIn, whileCheckingIn } from './checkIn/checkIn.ts';
+import { deliverReports } from './checkIn/reports.ts';
+import { heal, healDespite } from './health/heal.ts';
+import { observeHost } from './health/observeHost.ts';
+import { redactFault } from './journal/faults.ts';
+import { clearApplied, composeDown } from './release/down.ts';
+import { prune } from './release/garbage.ts';
+import type { AgentCargo, Carried } from './release/cargo.ts';
+import type { Orchestrator, StartInput } from './release/orchestrator.ts';
+import { bootstrap, renewToken } from './token/token.ts';
+import { acquireLock, loadState, rebuildState, recordOutcome, releaseLock, startTick, type TickScope } from './tick.ts';
 
-/** Everything that an agent is put together of; each service names the part that it takes. */
-export interface AgentParts extends AgentDependencies {
+/** The parts that an agent is put together of; each service names those that it takes, in an interface of its own. */
+export interface AgentParts {
+  readonly settings: Settings;
+  readonly version: string;
+  /** Name of the compose project: `deployd-<env>`. */
+  readonly project: string;
+  readonly vault: Vault;
+  /** The journal of the process, without a tick id. */
+  readonly journal: Journal;
   /** Collects the trace of the tick. */
   readonly recorder: TraceRecorder;
+  readonly recordDecision: (decision: Decision) => void;
+  readonly releases: Releases;
+  readonly state: StateStore;
+  readonly credentials: Credentials;
+  readonly tenancy: Tenancy;
+  readonly download: Download;
+  readonly secretstore: Secretstore;
+  readonly registries: Registries;
+  readonly containers: Containers;
+  readonly compose: Compose;
+  readonly orchestrator: Orchestrator;
+  readonly otherEnvs: () => OtherEnv[];
+  /** True for ticks of the loop or the timer, which no operator waits for. */
+  readonly unattended: boolean;
+  /** Aborted by STOP. */
+  readonly stop: AbortController;
+  /** The running tick; `acquireLock` replaces it. */
+  tick: TickScope;
 }
+
+type Service<TInput, TOutput> = (parts: AgentParts, input: TInput, signal: AbortSignal) => Promise<TOutput>;
 
 /** Composition root: settings → adapters → dependencies → services → machine `tick`. */
 export async function createAgent(options: AgentOptions) {
@@ -46,11 +89,13 @@ export async function createAgent(options: AgentOptions) {
   const machine = tick.provide({
     actors: {
       ...services.tick,
-      apply: apply.provide({ actors: services.apply }),
+      // the machine carries the cargo without looking into it: its types are those of the services
+      apply: apply.provide({ actors: { ...(services.apply as ApplyServices) } }),
       down: down.provide({ actors: services.down }),
     },
     actions: {
-      logOutcome: ({ context }, fault) => logOutcome(deps, fault ? outcomeOf(fault.error, false) : context.outcome),
+      logOutcome: ({ context }, fault) =>
+        logOutcome(deps, fault ? outcomeOf(stepError(fault.error, engineAnswered(context)), false) : context.outcome),
       clearSecrets: () => {
         if (settings.transport === 'sdk') vault.noteUntrackedSecrets(); // mesh logins and the host's private key
         vault.clear();
@@ -141,4 +186,132 @@ function logOutcome({ tick }: AgentParts, outcome: Outcome | null): void {
   const level = exit === 0 ? 'info' : exit === 75 ? 'warn' : 'error';
   for (const line of outcome.lines) tick.journal[level](line);
   if (outcome.tail !== null) tick.journal.block(level, outcome.tail);
+}
+
+type PickApplyService<TInput, TOutput> = (services: typeof import('./apply/index.ts')) => Service<TInput, TOutput>;
+
+/**
+ * Implements every service of the machines; a missing or wrongly typed one does not compile. The signal of a service aborts
+ * when the machine leaves its state, and at STOP.
+ */
+function createServices(deps: AgentParts): {
+  tick: TickServices;
+  apply: ApplyServices<AgentCargo>;
+  down: DownServices;
+} {
+  const provide = createProvider(deps);
+  return {
+    tick: {
+      acquireLock: provide('acquireLock', acquireLock),
+      loadState: provide('loadState', loadState),
+      bootstrap: provide('bootstrap', bootstrap),
+      observeHost: provide('observeHost', observeHost),
+      checkIn: provide('checkIn', checkIn),
+      deliverReports: provide('deliverReports', (deps, { heartbeat }: Pick<RecordedTick, 'heartbeat'>, signal) =>
+        deliverReports(deps, { heartbeat: heartbeat as Report | null }, signal),
+      ),
+      heal: provide('heal', heal),
+      healDespite: provide('healDespite', healDespite),
+      clearStaging: provide('clearStaging', ({ releases }, { desired }, signal) =>
+        releases.clearStaging(desired.desiredSha ?? '', signal),
+      ),
+      revertInterrupted: provide('revertInterrupted', revertInterrupted),
+      recordOutcome: provide('recordOutcome', recordOutcome),
+      prune: provide('prune', prune),
+      renewToken: provide('renewToken', renewToken),
+      releaseLock: provide('releaseLock', releaseLock),
+    },
+    apply: createApplyServices(provide),
+    down: {
+      composeDown: provide('composeDown', (deps, input, signal) =>
+        whileCheckingIn(deps, { work: 'down', wanted: null, hold: input.hold }, signal, (waiting) =>
+          composeDown(deps, input, waiting),
+        ),
+      ),
+      clearApplied: provide('clearApplied', clearApplied),
+    },
+  };
+}
+
+function createApplyServices(provide: Provide): ApplyServices<AgentCargo> {
+  const provideLazy = <TInput, TOutput>(name: string, pick: PickApplyService<TInput, TOutput>) =>
+    provide(name, lazyService(pick));
+  return {
+    download: provide('download', (deps, input, signal) =>
+      whileApplying(deps, { hold: input.hold, wanted: input.desired.desiredSha }, signal, async (waiting) =>
+        (await import('./apply/index.ts')).download(deps, input, waiting),
+      ),
+    ),
+    verifySignatures: provideLazy('verifySignatures', (services) => services.verifySignatures),
+    unpack: provideLazy('unpack', (services) => services.unpack),
+    validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
+    readSecrets: provideLazy('readSecrets', (services) => services.readSecrets),
+    validateRenderedModel: provideLazy('validateRenderedModel', (services) => services.validateRenderedModel),
+    verifyImages: provideLazy('verifyImages', (services) => services.verifyImages),
+    renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
+    promote: provideLazy('promote', (services) => services.promote),
+    pull: provide('pull', (deps, input: Carried<'hold' | 'bundle' | 'release'>, signal) =>
+      whileApplying(deps, wantedBy(input), signal, (waiting) => deps.orchestrator.pull(input, waiting)),
+    ),
+    startContainers: provide('startContainers', async (deps, input: Carried<'hold' | StartInput>, signal) => {
+      const start = (waiting: AbortSignal) => deps.orchestrator.start(input, waiting);
+      return { started: await whileApplying(deps, wantedBy(input), signal, start) };
+    }),
+    awaitHealth: provide('awaitHealth', (deps, input: Carried<'hold' | 'bundle' | 'started'>, signal) =>
+      whileApplying(deps, wantedBy(input), signal, (waiting) => deps.orchestrator.waitUntilHealthy(input, waiting)),
+    ),
+    commit: provideLazy('commit', (services) => services.commit),
+    restoreCurrent: provideLazy('restoreCurrent', (services) => services.restoreCurrent),
+    revertRelease: provideLazy('revertRelease', (services) => services.revertRelease),
+  };
+}
+
+/** A step of an apply that may take long: check-ins go on meanwhile. */
+function whileApplying<T>(
+  deps: AgentParts,
+  purpose: Pick<ApplyStart, 'hold'> & { wanted: Sha | null },
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return whileCheckingIn(deps, { work: 'apply', ...purpose }, signal, work);
+}
+
+function wantedBy({ hold, bundle }: Carried<'hold' | 'bundle'>) {
+  return { hold, wanted: bundle.sha };
+}
+
+type Provide = ReturnType<typeof createProvider>;
+
+/** Turns a service into the actor logic that the machines invoke under its name. */
+function createProvider(deps: AgentParts) {
+  return <TInput, TOutput>(name: string, service: Service<TInput, TOutput>) =>
+    fromPromise<TOutput, TInput>(({ input, signal }) => {
+      const stopSignal = AbortSignal.any([signal, deps.stop.signal]);
+      return runTimed(deps, name, () => service(deps, input, stopSignal));
+    });
+}
+
+/** Loads the services of `apply` on first use, since most ticks apply nothing. */
+function lazyService<TInput, TOutput>(pick: PickApplyService<TInput, TOutput>): Service<TInput, TOutput> {
+  return async (...args) => pick(await import('./apply/index.ts'))(...args);
+}
+
+/** Runs a service, records its duration and translates its error. */
+async function runTimed<T>(deps: AgentParts, name: string, work: () => Promise<T>): Promise<T> {
+  const { tick } = deps;
+  const startedMs = monotonicMs();
+  try {
+    return await work();
+  } catch (error) {
+    throw translateError(deps, error);
+  } finally {
+    tick.journal.progress = null;
+    tick.clock.durationsMs[name] = Math.round(monotonicMs() - startedMs);
+  }
+}
+
+/** Translates the error of a service for the machines (spec §14): every line is redacted; after STOP an unexpected error counts as stopped. */
+function translateError({ stop, vault }: AgentParts, error: unknown): unknown {
+  if (!(error instanceof Fault)) return stop.signal.aborted ? stoppedFault() : error;
+  return redactFault({ vault }, error);
 }

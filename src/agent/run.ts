@@ -3,7 +3,7 @@ import { type AnyStateMachine, createActor, type InspectionEvent, toPromise } fr
 import { commandEndings, endings } from '../../machines/endings.ts';
 import { loop } from '../../machines/loop.ts';
 import { outcomeOf } from '../../machines/outcomes.ts';
-import type { Outcome, RunOptions } from '../../machines/types.ts';
+import type { Outcome, RunOptions, TickResult } from '../../machines/types.ts';
 import { monotonicMs } from '../core/clock.ts';
 import { version } from '../core/commandLine.ts';
 import { onStopSignal } from '../core/process.ts';
@@ -15,8 +15,7 @@ import { codesOf, saidBy, type Trace } from './journal/trace.rules.ts';
 import type { Vault } from './secrets/vault.ts';
 import { addToHistory, readHistory } from './state/stateFile.ts';
 import { isUneventful, matters, tickEntryOf } from './status/history.rules.ts';
-import type { ExportResult } from './status/metrics.rules.ts';
-import type { MetricsOutput } from './status/metrics.ts';
+import type { MetricsOutput, PublishedTick } from './status/metrics.ts';
 import { openTraces } from './status/trace.ts';
 import type { ExportTrace } from './status/traceExport.ts';
 import { formatProgress, LiveLine, type Progress } from './journal/liveLine.ts';
@@ -43,8 +42,8 @@ export async function runOnce(settings: Settings, vault: Vault, requested: Reque
       stop.abort();
     });
     actor.start();
-    const { ending } = await output;
-    if (deps.tick.wasOverdue) await delayExit(deps, stop.signal);
+    const { ending, wasOverdue } = await output;
+    if (wasOverdue) await delayExit(deps, stop.signal);
     return endings[ending].meta.exit;
   });
 }
@@ -56,11 +55,11 @@ export async function runOnce(settings: Settings, vault: Vault, requested: Reque
  */
 export async function runLoop(settings: Settings, vault: Vault, requested: RequestedRun): Promise<number> {
   const run = { settings, vault, requested, live: null, unattended: true, listen: settings.metrics.listen };
-  return withAgent(run, async ({ machine, deps, inspect }) => {
+  return withAgent(run, async ({ machine, inspect }) => {
     const input = { ...requested, laptopMode: settings.laptop_mode };
     let isFirst = true;
-    const interval = () => {
-      const extraS = isFirst || deps.tick.wasOverdue ? jitterS(settings.interval_s, Math.random()) : 0;
+    const interval = ({ context }: { context: { wasOverdue: boolean } }) => {
+      const extraS = isFirst || context.wasOverdue ? jitterS(settings.interval_s, Math.random()) : 0;
       isFirst = false;
       return (tickIntervalS(settings.interval_s, Math.random()) + extraS) * 1000;
     };
@@ -103,7 +102,7 @@ async function withAgent(run: MachineRun, runMachine: RunMachine): Promise<numbe
     const { machine, deps } = await createAgent({ settings, vault, journal, version, unattended });
     metrics = await openMetrics(deps, listen);
     const exportTrace = await openTraceExport(deps);
-    const publish: TraceReaders['publish'] = async (trace, exported) => metrics?.publish(trace, exported);
+    const publish: TraceReaders['publish'] = async (ended) => metrics?.publish(ended);
     const traces = traceTicks(deps, requested.intent, { exportTrace, publish });
     const observers = [transitionLogger(journal), traces, ...(live ? [showProgress(deps, live)] : [])];
     const exit = await runMachine({ machine, deps, inspect: inspectorOf(observers) });
@@ -157,8 +156,8 @@ interface MachineObserver {
   transitioned?: (transition: Transition) => void;
   /** A machine has ended. */
   machineEnded?: (machine: string) => void;
-  /** A tick has ended; the outcome is null after a bug. */
-  tickEnded?: (outcome: Outcome | null) => void;
+  /** A tick has ended; the result is null after a bug. */
+  tickEnded?: (result: TickResult | null) => void;
 }
 
 /** A transition into `state`; `first` for the initial state of a machine. `actor` is the id of the running machine. */
@@ -175,7 +174,7 @@ interface MachineSnapshot {
   machine: AnyStateMachine;
   value: string;
   status: 'active' | 'done' | 'error' | 'stopped';
-  output: Outcome;
+  output: TickResult;
 }
 
 /** The `inspect` callback of an actor that notifies the observers. */
@@ -222,10 +221,10 @@ function showProgress(deps: AgentParts, live: LiveLine): MachineObserver {
   const poll = async () => {
     if (isPolling) return;
     isPolling = true;
-    const { readProgress } = deps.tick;
-    const progress = await Promise.resolve(readProgress?.() ?? null).catch(() => null);
+    const read = deps.tick.journal.progress;
+    const progress = await Promise.resolve(read?.() ?? null).catch(() => null);
     isPolling = false;
-    draw(readProgress === deps.tick.readProgress ? progress : null);
+    draw(read === deps.tick.journal.progress ? progress : null);
   };
   const timer = setInterval(() => void poll(), POLL_MS).unref();
   return {
@@ -247,7 +246,7 @@ interface TraceReaders {
   /** Sends it to the collector of the configuration; null without one. Never throws. */
   exportTrace: ExportTrace | null;
   /** Tells the metrics, once it is known what became of the export; null without one. */
-  publish: (trace: Trace, exported: ExportResult | null) => Promise<void>;
+  publish: (ended: PublishedTick) => Promise<void>;
 }
 
 /**
@@ -266,10 +265,10 @@ function traceTicks(
     tickStarted: () => recorder.start(),
     transitioned: (transition) => recorder.enter(transition),
     machineEnded: (machine) => recorder.leave(machine),
-    tickEnded: (outcome) => {
-      const trace = traceOf(deps, { intent, outcome });
+    tickEnded: (result) => {
+      const trace = traceOf(deps, { intent, outcome: result });
       const exported = exportTrace?.(trace) ?? null;
-      const addToHistory = historyOf(deps, { trace, outcome });
+      const addToHistory = historyOf(deps, { trace, outcome: result });
       const logFault = (what: string) => (error: unknown) => {
         journal.debug(`no ${what} of this tick: ${messageOf(error)}`);
       };
@@ -278,10 +277,14 @@ function traceTicks(
         .catch(logFault('trace'))
         .then((previous) => addToHistory(previous?.quiet ?? false))
         .catch(logFault('history'))
-        .then(async () => publish(trace, await exported));
+        .then(async () => publish({ trace, ...seenIn(result), exported: await exported }));
     },
     flush: () => pendingWrites,
   };
+}
+
+function seenIn(result: TickResult | null): Pick<PublishedTick, 'hold' | 'containers'> {
+  return { hold: result?.hold, containers: result?.containers ?? null };
 }
 
 function traceOf(
@@ -316,10 +319,10 @@ function messageOf(error: unknown): string {
  * tick that is quiet too costs nothing. Throws a fault of the disk.
  */
 export function historyOf(
-  { settings, state, tick }: AgentParts,
+  { settings, state }: AgentParts,
   { trace, outcome }: { trace: Trace; outcome: Outcome | null },
 ): (wasQuiet: boolean) => Promise<void> {
-  const entry = tickEntryOf(trace, { outcome, version: state.state.applied_version, signers: tick.signers });
+  const entry = tickEntryOf(trace, { outcome, version: state.state.applied_version });
   return async (wasQuiet) => {
     if (isUneventful(trace, wasQuiet)) return;
     if (matters(entry, await readHistory(settings.state_dir))) await addToHistory(settings.state_dir, entry);

@@ -1,29 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { endings } from '../../machines/endings.ts';
+import type { ApplyStart } from '../../machines/services.ts';
 import type {
-  AvailableCredentials,
   DesiredState,
+  FoundOnDisk,
   ObservedState,
   Outcome,
+  RecordedTick,
   ReportedContainer,
   RunOptions,
   Sha,
 } from '../../machines/types.ts';
 import { standingHold } from './checkIn/hold.rules.ts';
 import { readHold } from './checkIn/hold.ts';
-import { lastOutcomeOf, outcomePatch, type ReportDependencies, reportOf, type ReportTick } from './checkIn/reports.ts';
-import { reportedContainerOf } from './health/health.rules.ts';
-import { composeUpNow, type HealthTick } from './health/observeHost.ts';
-import type { Journal } from './journal/journal.ts';
+import { lastOutcomeOf, outcomePatch, type ReportDependencies, reportOf } from './checkIn/reports.ts';
+import { type Journal, openTickJournal, type RunningTick } from './journal/journal.ts';
 import { markNotApplied } from './release/down.ts';
 import { cleanUp, type GarbageDependencies } from './release/garbage.ts';
 import type { Releases } from './release/releases.ts';
 import { productionOf } from './release/volumes.rules.ts';
 import { type Lock, acquireLock as lockStateDir } from './state/lock.ts';
 import type { State } from './state/state.rules.ts';
-import type { CheckInTick } from './checkIn/checkIn.ts';
-import type { ApplyTick } from './apply/unpack.ts';
-import type { ComposeTick } from './compose/observe.ts';
 import type { Settings } from './config/settings.ts';
 import type { StateStore } from './state/stateFile.ts';
 import type { Vault } from './secrets/vault.ts';
@@ -45,45 +42,16 @@ export interface TickDependencies extends GarbageDependencies, ReportDependencie
   tick: TickScope;
 }
 
-/** Facts of one running tick that its services share. */
-export interface TickScope extends ReportTick, CheckInTick, ApplyTick, HealthTick, ComposeTick {
+/** A running tick: nothing that its services find out or make. */
+export interface TickScope extends RunningTick {
   lock: Lock | null;
 }
 
 /** A new scope with a new tick id. */
 export function startTick(journal: Journal): TickScope {
   const id = randomUUID();
-  return {
-    id,
-    startedAt: new Date(),
-    journal: journal.forTick(id),
-    durationsMs: {},
-    lock: null,
-    hold: undefined,
-    engineAnswered: false,
-    engineFault: null,
-    healthyContainers: null,
-    containers: null,
-    grantRefusal: null,
-    candidateStatus: null,
-    grantedPrivileges: null,
-    serviceDefinitions: null,
-    writtenServices: null,
-    pulledTags: new Map(),
-    releaseWait: null,
-    serviceEdges: null,
-    lastComposeUp: composeUpNow([]),
-    heartbeat: null,
-    wasOverdue: false,
-    remarks: [],
-    signatures: null,
-    signers: [],
-    images: [],
-    bundleContents: null,
-    composeProject: null,
-    isAppliedContent: false,
-    readProgress: null,
-  };
+  const clock = { startedAt: new Date(), durationsMs: {} };
+  return { id, clock, journal: openTickJournal(journal, id), lock: null };
 }
 
 /** Starts a tick with a new id and locks the state directory (spec §13). Throws Fault `busy`. */
@@ -93,10 +61,10 @@ export async function acquireLock(deps: TickDependencies): Promise<void> {
 }
 
 /** Reads state.json, removes leftovers of a killed tick and finds the credentials; the token goes into the vault. */
-export async function loadState(deps: TickDependencies): Promise<AvailableCredentials> {
+export async function loadState(deps: TickDependencies): Promise<FoundOnDisk> {
   const { compose, credentials, orchestrator, releases, settings, state, stop, tick, vault } = deps;
   const { last_check_in, applied_sha } = await state.load();
-  tick.hold = standingHold(await readHold(settings.state_dir), new Date());
+  const hold = standingHold(await readHold(settings.state_dir), new Date());
   const isHere = applied_sha === null || (await ensureComplete(releases, applied_sha));
   if (!isHere && !orchestrator.isShared) await markNotApplied(deps, applied_sha, 'is not whole on the disk');
   if (isHere || !orchestrator.isShared) await repairCurrent(deps);
@@ -111,7 +79,7 @@ export async function loadState(deps: TickDependencies): Promise<AvailableCreden
   if (token !== null) vault.setToken(token);
   const hasGrant = await credentials.hasGrant();
   if (!hasGrant) await clearGrantRefusal(deps);
-  return { hasToken: token !== null, hasGrant, grantFile: settings.bootstrap_file };
+  return { hasToken: token !== null, hasGrant, grantFile: settings.bootstrap_file, hold };
 }
 
 /** Once the grant file is gone, its refusal is no longer reported. */
@@ -162,7 +130,7 @@ export async function rebuildState(releases: Releases): Promise<Partial<State>> 
   };
 }
 
-interface TickResult extends Pick<RunOptions, 'intent'> {
+interface EndedTick extends Pick<RunOptions, 'intent'>, Pick<ApplyStart, 'hold'> {
   outcome: Outcome;
   desired: DesiredState | null;
   observed: ObservedState | null;
@@ -173,16 +141,17 @@ interface TickResult extends Pick<RunOptions, 'intent'> {
  * that it survives outages and restarts; then cleans up the disk. A tick that decided nothing keeps the last outcome; one
  * that could not read the state changes nothing. Tells whether the host has been offline for too long.
  */
-export async function recordOutcome(deps: TickDependencies, result: TickResult): Promise<{ offlineAlarm: boolean }> {
-  if (deps.state.isUnknown) return { offlineAlarm: false };
+export async function recordOutcome(deps: TickDependencies, result: EndedTick): Promise<RecordedTick> {
+  const nothing = { offlineAlarm: false, heartbeat: null, containers: null };
+  if (deps.state.isUnknown) return nothing;
   const offlineAlarm = isOffline(result) && (await recordOffline(deps, result.outcome));
-  if (!offlineAlarm) await updateState(deps, result);
-  await cleanUp(deps, result.outcome.ending, result.desired);
-  return { offlineAlarm };
+  const recorded = offlineAlarm ? null : await updateState(deps, result);
+  await cleanUp(deps, result.outcome.ending, result);
+  return { ...nothing, offlineAlarm, ...recorded };
 }
 
 /** True for a tick that has not reached the tenancy service. */
-function isOffline({ intent, outcome, desired }: TickResult): boolean {
+function isOffline({ intent, outcome, desired }: EndedTick): boolean {
   return intent === 'tick' && desired === null && ['offline', 'offlineLaptop'].includes(outcome.ending);
 }
 
@@ -199,18 +168,28 @@ async function recordOffline(deps: TickDependencies, outcome: Outcome): Promise<
   return line !== null;
 }
 
-async function updateState(deps: TickDependencies, { outcome, desired, observed }: TickResult): Promise<void> {
-  const { state, tick } = deps;
+/** Null where the tick has no report. */
+async function updateState(
+  deps: TickDependencies,
+  { outcome, desired, observed }: EndedTick,
+): Promise<Omit<RecordedTick, 'offlineAlarm'> | null> {
+  const { state } = deps;
   const { exit, report } = endings[outcome.ending].meta;
-  if (exit === 75 || outcome.ending === 'offlineLaptop' || outcome.ending === 'paused') return;
-  if (desired === null || report === null) return state.update({ last_outcome: lastOutcomeOf(deps, outcome) });
+  if (exit === 75 || outcome.ending === 'offlineLaptop' || outcome.ending === 'paused') return null;
+  if (desired === null || report === null) {
+    await state.update({ last_outcome: lastOutcomeOf(deps, outcome) });
+    return null;
+  }
   const containers = await reportedContainers(deps, desired, observed);
-  tick.containers = containers;
   const input = { outcome, desired, containers };
-  if (report !== 'heartbeat') return state.update(outcomePatch(deps, input));
-  tick.heartbeat = reportOf(deps, input);
+  if (report !== 'heartbeat') {
+    await state.update(outcomePatch(deps, input));
+    return { heartbeat: null, containers };
+  }
+  const heartbeat = reportOf(deps, input);
   const failing = outcome.ending === 'converged' ? remainingFailure(state.state) : state.state.failing;
   await state.update({ last_outcome: lastOutcomeOf(deps, outcome), failing });
+  return { heartbeat, containers };
 }
 
 /** A tick that finds the applied release healthy clears the failure to apply that release again. */
@@ -225,11 +204,7 @@ async function reportedContainers(
   observed: ObservedState | null,
 ): Promise<ReportedContainer[]> {
   if (action === 'none' && observed?.healthy) return observed.containers;
-  if (deps.tick.healthyContainers !== null) return deps.tick.healthyContainers.map(reportedContainerOf);
-  return deps.orchestrator.observe(null).then(
-    ({ containers }) => containers,
-    () => [],
-  );
+  return deps.orchestrator.containers().catch(() => []);
 }
 
 /** Releases the lock after every compose process of the tick has ended; the last step of a tick, which ignores STOP. */

@@ -1,17 +1,16 @@
 import { Fault } from '../../../machines/fault.ts';
 import { plainOutcome } from '../../../machines/outcomes.ts';
-import type { Bundle, DesiredState } from '../../../machines/types.ts';
-import { outcomePatch, type ReportTick } from '../checkIn/reports.ts';
+import { outcomePatch } from '../checkIn/reports.ts';
 import { cancelPurge } from '../release/down.ts';
 import { ensureRevertible, type RepairDependencies } from '../release/integrity.ts';
-import type { ServiceFingerprint } from '../release/services.rules.ts';
+import type { RunningTick } from '../journal/journal.ts';
+import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { State, Trial } from '../state/state.rules.ts';
-import { isSecretFree } from './readSecrets.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
-import type { ApplyTick } from './unpack.ts';
+import type { Carried } from '../release/cargo.ts';
 
 /** What promoting a release, and recording that it is applied, takes. */
 export interface CommitDependencies extends RepairDependencies {
@@ -20,7 +19,7 @@ export interface CommitDependencies extends RepairDependencies {
   readonly state: StateStore;
   readonly tenancy: Tenancy;
   readonly orchestrator: Orchestrator;
-  readonly tick: ApplyTick & ReportTick;
+  readonly tick: RunningTick;
 }
 
 /**
@@ -29,21 +28,21 @@ export interface CommitDependencies extends RepairDependencies {
  */
 export async function commit(
   deps: CommitDependencies,
-  { bundle, desired }: { bundle: Bundle; desired: DesiredState },
+  { bundle, desired, images, release, signers }: Carried<'bundle' | 'desired' | 'images' | 'release' | 'signers'>,
 ): Promise<void> {
   const { releases, state, tick } = deps;
   const { version, sequence } = bundle.manifest;
   const production = bundle.manifest.production || desired.production;
   const previous = state.state.applied_sha;
-  const facts = { sha: bundle.sha, production };
+  const facts = { sha: bundle.sha, production, services: release.services };
   await warnOnFault(deps, `a way back to ${bundle.sha} may miss its images`, () => completeRecord(deps, facts));
   await releases.dropBackup(bundle.sha);
   await state.update({
     applied_sha: bundle.sha,
     applied_at: new Date().toISOString(),
     applied_version: version,
-    applied_signers: tick.signers,
-    applied_images: tick.images,
+    applied_signers: signers,
+    applied_images: images.verified,
     highest_sequence: Math.max(sequence, state.state.highest_sequence),
     production,
     production_unknown: false,
@@ -81,23 +80,23 @@ async function warnOnFault({ tick }: CommitDependencies, warning: string, work: 
  */
 async function completeRecord(
   deps: CommitDependencies,
-  { sha, production }: { sha: string; production: boolean },
+  { sha, production, services }: { sha: string; production: boolean; services: ServiceFingerprints },
 ): Promise<void> {
-  const { orchestrator, releases } = deps;
+  const { orchestrator, releases, vault } = deps;
   const record = await releases.readRecord(sha);
   if (record === null) return;
   const running = await orchestrator.runningImages();
-  const jobs = await orchestrator.finishedOneShots(record);
-  const { services } = deps.tick.serviceDefinitions ?? { services: new Map<string, ServiceFingerprint>() };
+  const jobs = await orchestrator.finishedOneShots(record, services);
   const oneShotImages = jobs
-    .flatMap(({ service }) => services.get(service)?.image ?? [])
+    .flatMap(({ service }) => services.get(service) ?? [])
+    .map(({ image }) => vault.reveal(image))
     .filter((image) => running.every(({ reference }) => reference !== image));
   const images = [
     ...running.map((image) => ({
       ...image,
-      reference: isSecretFree(deps, image.reference) ? image.reference : image.id,
+      reference: vault.isSecretFree(image.reference) ? image.reference : image.id,
     })),
-    ...oneShotImages.filter((name) => isSecretFree(deps, name)).map((reference) => ({ reference, id: null })),
+    ...oneShotImages.filter((name) => vault.isSecretFree(name)).map((reference) => ({ reference, id: null })),
   ];
   await releases.writeRecord(sha, { ...record, production, images, jobs });
 }
@@ -108,7 +107,7 @@ async function completeRecord(
  */
 export async function promote(
   deps: CommitDependencies,
-  { bundle }: { bundle: Bundle },
+  { bundle }: Carried<'bundle'>,
   signal: AbortSignal,
 ): Promise<void> {
   const { releases, state } = deps;

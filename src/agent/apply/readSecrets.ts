@@ -1,12 +1,12 @@
 import { Fault, refusedFault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
-import type { Bundle, ManifestSecret } from '../../../machines/types.ts';
+import type { ManifestSecret } from '../../../machines/types.ts';
 import { unusableReason } from '../../api/manifest.rules.ts';
-import type { RegistryLogin } from '../engine/registries.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { Secretstore } from '../token/secretstore.ts';
 import type { Decision } from '../journal/trace.rules.ts';
+import type { Carried } from '../release/cargo.ts';
 
 /** What reading the secrets of a bundle takes. */
 export interface SecretsDependencies {
@@ -19,10 +19,12 @@ export interface SecretsDependencies {
 /** Obtains a lease, logs in and reads the secrets (spec §11); the values go only into the vault. Does nothing without secrets. */
 export async function readSecrets(
   deps: SecretsDependencies,
-  { bundle }: { bundle: Bundle },
+  { bundle }: Carried<'bundle'>,
   signal: AbortSignal,
-): Promise<void> {
-  await readSecretsOf(deps, bundle.manifest.secrets, signal);
+): Promise<Carried<'secrets'>> {
+  const { secrets } = bundle.manifest;
+  await readSecretsOf(deps, secrets, signal);
+  return { secrets: secrets.map((secret) => secret.var) };
 }
 
 /** The same for some secrets of a manifest. */
@@ -88,21 +90,4 @@ function groupByCode(refusals: Refusal[]): Refusal[] {
 
 function keyOf({ path, version }: ManifestSecret): string {
   return `${path}@${version ?? 'latest'}`;
-}
-
-/** The registry logins of a bundle, with the values of its secrets; also as they are sent, they are redacted. */
-export function registryLoginsOf(
-  { vault }: { vault: Vault },
-  { manifest }: { manifest: Pick<Bundle['manifest'], 'registries'> },
-): RegistryLogin[] {
-  return manifest.registries.map(({ host, username_var, password_var }) => {
-    const login = { host, username: vault.value(username_var) ?? '', password: vault.value(password_var) ?? '' };
-    vault.registerForRedaction(Buffer.from(`${login.username}:${login.password}`).toString('base64'));
-    return login;
-  });
-}
-
-/** True when a text contains no secret, so that it may be written to disk. */
-export function isSecretFree({ vault }: { vault: Vault }, text: string): boolean {
-  return vault.redactor().redact(text) === text;
 }

@@ -1,6 +1,6 @@
 import type { Bundle } from '../../../machines/types.ts';
 import { type ComposeProject, writablePaths } from '../../bundle/compose/composeProject.rules.ts';
-import { envDigestOf, oneShotsToSkip } from '../release/fingerprints.ts';
+import { envDigestOf, oneShotsToSkip, withContentLabels } from '../release/fingerprints.ts';
 import {
   describeRelease,
   overrideOf,
@@ -11,7 +11,7 @@ import {
 import { type ServiceFacts, serviceFactsOf } from '../release/services.rules.ts';
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
-import { type ApplyTick, bundleContentsOf, projectOfBundle } from './unpack.ts';
+import type { Carried, RenderedModel } from '../release/cargo.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 
@@ -19,7 +19,6 @@ import type { StateStore } from '../state/stateFile.ts';
 export interface RenderDependencies extends RepairDependencies {
   readonly vault: Vault;
   readonly state: StateStore;
-  readonly tick: ApplyTick;
 }
 
 /**
@@ -28,39 +27,42 @@ export interface RenderDependencies extends RepairDependencies {
  */
 export async function renderRelease(
   deps: RenderDependencies,
-  { bundle }: { bundle: Bundle },
+  { bundle, contents, project, images, model, secrets, signers }: Carried<RenderInput>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Carried<'release'>> {
   const { releases, state, tick, vault } = deps;
   const { sha, manifest } = bundle;
-  const project = await projectOfBundle(deps, bundle, signal);
-  const env = environmentOf(bundle, vault.values());
-  const { images } = tick;
-  const unpacked = { sha, contents: bundleContentsOf(deps), project, env, images };
+  const env = environmentOf(bundle, vault.valuesOf(secrets));
+  const { verified } = images;
+  const unpacked = { sha, contents, project, env, images: verified };
   if (state.state.applied_sha === sha) await releases.saveBackup(sha);
   else await releases.dropBackup(sha);
   const override = await placeFiles(deps, unpacked, signal);
   const unrepairedOverride = await overrideOf(deps, { ...unpacked, repairs: [] });
   const envFile = renderEnvFile(env);
+  const labelled = withContentLabels(images.services, unrepairedOverride);
   const recordExtras = {
-    jobs: await oneShotsToSkip(deps, sha, unrepairedOverride),
+    jobs: await oneShotsToSkip(deps, sha, labelled),
     env: await envDigestOf(deps, envFile),
   };
-  const described = releaseRecordOf(bundle, project, images);
+  const described = releaseRecordOf(bundle, project, verified);
   const services = described.services.map((each) => ({
     ...each,
-    ...factsOf(tick, each.name),
-    ...tick.serviceEdges?.services.get(each.name),
+    ...factsOf(model, each.name),
+    ...model.edges.get(each.name),
   }));
-  const record = { ...described, services, ...recordExtras, signers: tick.signers };
-  await releases.writeRendered(sha, { env: envFile, override, granted: tick.grantedPrivileges, record });
+  const record = { ...described, services, ...recordExtras, signers };
+  await releases.writeRendered(sha, { env: envFile, override, granted: model.granted, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
+  return { release: { services: labelled } };
 }
 
-function factsOf({ writtenServices }: RenderDependencies['tick'], name: string): Partial<ServiceFacts> {
-  const written = writtenServices?.services.find((each) => each.name === name);
-  return written === undefined ? {} : serviceFactsOf(written);
+type RenderInput = 'bundle' | 'contents' | 'project' | 'images' | 'model' | 'secrets' | 'signers';
+
+function factsOf({ written }: RenderedModel, name: string): Partial<ServiceFacts> {
+  const found = written.find((each) => each.name === name);
+  return found === undefined ? {} : serviceFactsOf(found);
 }
 
 /** Moves the unpacked files to a new release, or repairs an existing one. Returns the text of the override. */

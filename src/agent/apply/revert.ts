@@ -1,8 +1,8 @@
 import { Fault } from '../../../machines/fault.ts';
-import type { FailedAttempt, RevertResult } from '../../../machines/services.ts';
+import type { RevertResult } from '../../../machines/services.ts';
 import type { DesiredState, Sha } from '../../../machines/types.ts';
-import { type CheckInDependencies, type CheckInTick, whileCheckingIn } from '../checkIn/checkIn.ts';
-import { outcomePatch, type ReportTick } from '../checkIn/reports.ts';
+import { type CheckInDependencies, whileCheckingIn } from '../checkIn/checkIn.ts';
+import { outcomePatch } from '../checkIn/reports.ts';
 import { joinTails } from '../engine/containerLogs.ts';
 import { redactFault } from '../journal/faults.ts';
 import { recordFinishedOneShots } from '../release/fingerprints.ts';
@@ -16,15 +16,15 @@ import type { FailingBundle, State } from '../state/state.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
 import { recordFailure } from '../checkIn/backoff.rules.ts';
+import type { RunningTick } from '../journal/journal.ts';
+import type { ServiceFingerprints } from '../release/services.rules.ts';
+import type { FailedApply } from '../release/cargo.ts';
 
 /** What going back to the applied release takes. */
 export interface RevertDependencies extends RestoreDependencies, CheckInDependencies {
   readonly orchestrator: Orchestrator;
-  readonly tick: RevertTick;
+  readonly tick: RunningTick;
 }
-
-/** What a revert knows of its tick. */
-export interface RevertTick extends CheckInTick, ReportTick {}
 
 /**
  * After a failed up or health wait: starts the previous release again, from local images and its own `.env`.
@@ -34,21 +34,23 @@ export interface RevertTick extends CheckInTick, ReportTick {}
  */
 export async function revertRelease(
   deps: RevertDependencies,
-  { bundle, ...failed }: FailedAttempt,
+  { bundle, release, ...failed }: FailedApply,
   signal: AbortSignal,
 ): Promise<RevertResult> {
   const { applied_sha, failing } = deps.state.state;
   const wayBack = { before: failing, previous: applied_sha, patch: {} };
-  return revertTo(deps, { ...failed, sha: bundle.sha, ...wayBack }, signal);
+  return revertTo(deps, { ...failed, sha: bundle.sha, services: release.services, ...wayBack }, signal);
 }
 
 /** A bundle that failed. */
-interface FailedBundle extends Pick<FailedAttempt, 'desired' | 'outcome'> {
+interface FailedBundle extends Pick<FailedApply, 'desired' | 'outcome'> {
   sha: Sha;
 }
 
 /** The way back from it. */
-interface WayBack {
+interface WayBack extends Pick<FailedApply, 'hold'> {
+  /** The services of the failed bundle; null when this tick did not render them. */
+  services: ServiceFingerprints | null;
   /** The failure that was recorded before. */
   before: FailingBundle | null;
   /** The release to start again; null for none. */
@@ -60,19 +62,19 @@ interface WayBack {
 /** The same with the facts of the failure, for a bundle that may have been applied. */
 export async function revertTo(
   deps: RevertDependencies,
-  { before, previous, patch, ...failed }: FailedBundle & WayBack,
+  { before, previous, patch, services, hold, ...failed }: FailedBundle & WayBack,
   signal: AbortSignal,
 ): Promise<RevertResult> {
   const { recordDecision, settings, state, tick } = deps;
   const attempt = { sha: failed.sha, phase: 'reverting' as const, at: new Date().toISOString() };
   const failure = { ...patch, ...failurePatch(deps, failed, before) };
   const writeError = await failureOf(deps, () => state.update({ ...failure, attempt }));
-  await recordFinishedOneShots(deps, failed.sha);
+  await recordFinishedOneShots(deps, failed.sha, services);
   const isLeft = previous === null || settings.on_failure === 'leave';
   const revertError = await failureOf(deps, () =>
     isLeft
       ? leaveForDiagnosis(deps, attempt)
-      : whileCheckingIn(deps, { work: 'restore', wanted: failed.sha }, signal, (waiting) =>
+      : whileCheckingIn(deps, { work: 'restore', wanted: failed.sha, hold }, signal, (waiting) =>
           restoreRelease(deps, { sha: previous }, waiting),
         ),
   );
@@ -122,7 +124,7 @@ function failurePatch(deps: RevertDependencies, { sha, ...input }: FailedBundle,
 /** After a failed pull: if no container was changed yet, only `current` is restored (spec §12). */
 export async function restoreCurrent(
   deps: RevertDependencies,
-  failed: FailedAttempt,
+  failed: FailedApply,
   signal: AbortSignal,
 ): Promise<RevertResult> {
   const { recordDecision, state } = deps;
@@ -150,24 +152,24 @@ export async function restoreCurrent(
  */
 export async function revertInterrupted(
   deps: RevertDependencies,
-  { desired }: { desired: DesiredState | null },
+  { desired, hold }: Pick<FailedApply, 'hold'> & { desired: DesiredState | null },
   signal: AbortSignal,
 ): Promise<void> {
   const { recordDecision, state, tick } = deps;
   const { applied_sha, attempt } = state.state;
   if (attempt === null || attempt.phase === 'left') return;
-  if (attempt.phase === 'unknown' && tick.hold !== null) return;
+  if (attempt.phase === 'unknown' && hold !== null) return;
   if (applied_sha === null || attempt.phase === 'promoted') {
     recordDecision({ word: 'current-restored', sha: await pointCurrentToApplied(deps) });
     await state.update({ attempt: null });
   } else {
     const wanted = desired?.desiredSha ?? state.state.last_check_in?.desired_sha ?? null;
-    await whileCheckingIn(deps, { work: 'restore', wanted }, signal, (waiting) =>
+    await whileCheckingIn(deps, { work: 'restore', wanted, hold }, signal, (waiting) =>
       restoreRelease(deps, { sha: applied_sha }, waiting),
     ).catch((error: unknown) => {
       if (error instanceof Fault && error.ending === 'failed') {
         const words = redactFault(deps, error).lines.join('; ');
-        tick.remarks.push(error instanceof RevertEnded ? words : `revert not finished: ${words}`);
+        tick.journal.remarks.push(error instanceof RevertEnded ? words : `revert not finished: ${words}`);
       }
       throw error;
     });

@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 /** Dependencies of a download, with this compose probe. */
 function depsWith(probe: UnpackDependencies['compose']['probe']): UnpackDependencies {
   const releases = { bundleOf: () => '/nowhere/bundle', partialFileOf: () => '/nowhere/part' };
-  const deps = { recordDecision: () => undefined, releases, tick: {}, stop: new AbortController() };
+  const deps = { recordDecision: () => undefined, releases, tick: { journal: {} }, stop: new AbortController() };
   return { ...deps, download: async () => undefined, compose: { probe } } as unknown as UnpackDependencies;
 }
 

@@ -10,52 +10,43 @@ import { missingSignatures } from '../../signatures/judgement.rules.ts';
 import { readTrust, type ReadTrust } from '../../signatures/readTrust.ts';
 import type { verifyImage } from '../../signatures/verifyImage.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
-import { isSecretFree, registryLoginsOf } from './readSecrets.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { Releases } from '../release/releases.ts';
-import type { Registries } from '../engine/registries.ts';
+import { type Registries, registryLoginsOf } from '../engine/registries.ts';
 import type { Decision } from '../journal/trace.rules.ts';
-import { type ApplyTick, projectOfBundle } from './unpack.ts';
+import type { ServiceFingerprints } from '../release/services.rules.ts';
+import type { AgentCargo, Carried } from '../release/cargo.ts';
 
 /** What verifying the signatures of images takes. */
 export interface ImageDependencies {
   readonly settings: Settings;
   readonly vault: Vault;
-  readonly releases: Releases;
   readonly registries: Registries;
   readonly recordDecision: (decision: Decision) => void;
-  readonly tick: ApplyTick;
 }
 
 /**
  * Resolves the image of each service that runs to a digest, verifies who signed it, and names it by that digest from here on; without
- * `trust.images` nothing is asked or loaded (spec §18). A registry that cannot be asked is `PULL_FAILED`. Staging is cleared on any
- * error.
+ * `trust.images` nothing is asked or loaded (spec §18). A registry that cannot be asked is `PULL_FAILED`.
  */
 export async function verifyImages(
   deps: ImageDependencies,
-  { bundle }: { bundle: Bundle },
+  { bundle, project, model: { services } }: Carried<'bundle' | 'project' | 'model'>,
   signal: AbortSignal,
-): Promise<void> {
-  const { releases, settings, tick } = deps;
-  if (settings.trust.images === null) return;
-  try {
-    const verdicts = await judgeAll(deps, { bundle, trust: settings.trust.images }, signal);
-    const written = writtenImages(await projectOfBundle(deps, bundle, signal));
-    tick.images = requireSigned(deps, verdicts, written);
-  } catch (error) {
-    await releases.clearStaging(bundle.sha, signal);
-    throw error;
-  }
-  for (const { service, digest, signers } of tick.images)
+): Promise<Carried<'images'>> {
+  const { trust } = deps.settings;
+  if (trust.images === null) return { images: { verified: [], services } };
+  const verdicts = await judgeAll(deps, { bundle, services, trust: trust.images }, signal);
+  const images = requireSigned(deps, { services, verdicts }, writtenImages(project));
+  for (const { service, digest, signers } of images.verified)
     deps.recordDecision({ word: 'image-signed', service, digest, signers: [...signers] });
+  return { images };
 }
 
 /** Judges each image once, by its reference as compose rendered it, so that services with the same one get the same digest. */
 async function judgeAll(
   deps: ImageDependencies,
-  { bundle, trust }: { bundle: Bundle; trust: TrustSettings },
+  { bundle, services, trust }: { bundle: Bundle; services: ServiceFingerprints; trust: TrustSettings },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ImageVerdict>> {
   const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
@@ -64,12 +55,13 @@ async function judgeAll(
   const { verifyImage } = await import('../../signatures/verifyImage.ts');
   const verdicts = new Map<string, ImageVerdict>();
   try {
-    for (const [service, { image }] of definitionsOf(deps).services) {
+    for (const [service, { image: concealed }] of services) {
+      const image = deps.vault.reveal(concealed);
       if (verdicts.has(image)) continue;
       const verdict = await judgeImage(image, { ...read, access, verifyImage }).catch((error: unknown) => {
         if (!(error instanceof RegistryError)) throw error;
         // it is in the message in the spelling of a URL, which redaction does not know
-        const why = isSecretFree(deps, registryOf(image)) ? error.message : 'its registry cannot be asked';
+        const why = deps.vault.isSecretFree(registryOf(image)) ? error.message : 'its registry cannot be asked';
         throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${why}`);
       });
       verdicts.set(image, verdict);
@@ -83,37 +75,31 @@ async function judgeAll(
 /** The images with their digests, which the service definitions name from here on. Throws `SIGNATURE_REFUSED`. */
 function requireSigned(
   deps: ImageDependencies,
-  verdicts: ReadonlyMap<string, ImageVerdict>,
+  { services, verdicts }: { services: ServiceFingerprints; verdicts: ReadonlyMap<string, ImageVerdict> },
   written: ReadonlyMap<string, string>,
-): VerifiedImage[] {
-  const [images, faults]: [VerifiedImage[], string[]] = [[], []];
-  const { sha, services } = definitionsOf(deps);
+): AgentCargo['images'] {
+  const [verified, faults]: [VerifiedImage[], string[]] = [[], []];
   const pinned = new Map(services);
   for (const [service, definition] of services) {
-    const verdict = verdicts.get(definition.image) ?? { fault: 'it was not verified' };
+    const rendered = deps.vault.reveal(definition.image);
+    const verdict = verdicts.get(rendered) ?? { fault: 'it was not verified' };
     const image = written.get(service);
-    if ('fault' in verdict) faults.push(`${nameOf(deps, service, definition.image)}: ${verdict.fault}`);
+    if ('fault' in verdict) faults.push(`${nameOf(deps, service, rendered)}: ${verdict.fault}`);
     else if (image === undefined) faults.push(`service ${service}: its image is not written in the bundle`);
     else {
       const { digest, signers } = verdict;
-      const hasDigest = definition.image.includes('@');
-      images.push({ service, image: hasDigest ? image : `${image}@${digest}`, digest, signers });
-      pinned.set(service, { ...definition, image: hasDigest ? definition.image : `${definition.image}@${digest}` });
+      const pin = (name: string) => (rendered.includes('@') ? name : `${name}@${digest}`);
+      verified.push({ service, image: pin(image), digest, signers });
+      pinned.set(service, { ...definition, image: deps.vault.conceal(pin(rendered)) });
     }
   }
   if (faults.length > 0) throw refusedFault([{ code: 'SIGNATURE_REFUSED', detail: faults.join('; ') }]);
-  deps.tick.serviceDefinitions = { sha, services: pinned };
-  return images;
-}
-
-function definitionsOf({ tick }: ImageDependencies) {
-  if (tick.serviceDefinitions === null) throw new TypeError('the services of the bundle are not known');
-  return tick.serviceDefinitions;
+  return { verified, services: pinned };
 }
 
 /** How an image is named to people; a reference that is empty or holds a secret is left out. */
 function nameOf(deps: ImageDependencies, service: string, image: string): string {
-  return image !== '' && isSecretFree(deps, image)
+  return image !== '' && deps.vault.isSecretFree(image)
     ? `image ${printable(image)} of ${service}`
     : `the image of ${service}`;
 }

@@ -14,6 +14,7 @@ const never = new AbortController().signal;
 const sha = 'a'.repeat(64);
 const observed: ObservedState = {
   engineAvailable: true,
+  engineFault: null,
   healthy: true,
   leader: null,
   swarm: null,
@@ -27,6 +28,8 @@ const response: CheckInResponse = {
   ...{ desiredSha: sha, sizeBytes: 0, purgeVolumes: false, emergency: false },
 };
 
+const unheld = { grantRefusal: null, hold: null };
+
 /** A host on which a failed attempt created a volume and a network; `responses` answer its check-ins. */
 type HostDependencies = CheckInDependencies & PurgeDependencies;
 
@@ -39,7 +42,7 @@ function depsWith(...responses: Partial<CheckInResponse>[]): HostDependencies {
     settings: { env: 'eu-1', site: 'fra', production: false, interval_s: 60, policy: defaultPolicy, ...own },
     state: { ...state, update },
     tenancy: { checkIn: async () => ({ ...response, ...responses.shift() }) },
-    vault: { candidateToken: () => null },
+    vault: { candidate: () => null },
     releases: { list: async () => [] },
     containers: {
       ownedResources: async () => ({ volumes: ['data', 'orphan'], networks: ['default', 'orphan'] }),
@@ -47,7 +50,7 @@ function depsWith(...responses: Partial<CheckInResponse>[]): HostDependencies {
       resourceUsers: async () => [],
     },
     recordDecision: () => undefined,
-    tick: { hold: null, grantRefusal: null, journal: { info: () => undefined } },
+    tick: { journal: { info: () => undefined } },
   } as unknown as HostDependencies;
 }
 
@@ -62,7 +65,7 @@ it('tells the tenancy service what this host permits of a bundle', async () => {
   const policy = { ...defaultPolicy, permit: { binds: ['/srv/**'] } };
   for (const own of [defaultPolicy, policy]) {
     const settings = { ...deps.settings, limits, policy: own };
-    await checkIn({ ...deps, settings, tenancy: { ...deps.tenancy, checkIn: send } }, { observed }, never);
+    await checkIn({ ...deps, settings, tenancy: { ...deps.tenancy, checkIn: send } }, { observed, ...unheld }, never);
   }
   expect(bodies.map((body) => body.policy)).toEqual([{ limits }, { limits, ...policy }]);
 });
@@ -78,7 +81,7 @@ describe('under a hold', () => {
       ...deps.tenancy,
       checkIn: async (body: CheckInRequest) => (bodies.push(body), { ...response, action: 'down' as const }),
     };
-    const desired = await checkIn({ ...deps, tenancy, tick: { ...deps.tick, hold } }, { observed }, never);
+    const desired = await checkIn({ ...deps, tenancy }, { observed, ...unheld, hold }, never);
     expect(desired.deferral?.ending).toBe('held');
     expect(bodies).toMatchObject([{ hold: told }]);
     expect(bodies[0]).not.toHaveProperty('window_opens_at');
@@ -92,9 +95,9 @@ describe('under a hold', () => {
     await utimes(join(state_dir, 'hold.json'), future, future);
     const modifiedMs = async () => (await stat(join(state_dir, 'hold.json'))).mtimeMs;
     const offline = { ...deps.tenancy, checkIn: () => Promise.reject(new Error('unreachable')) };
-    await expect(checkIn({ ...deps, tenancy: offline }, { observed }, never)).rejects.toThrow();
+    await expect(checkIn({ ...deps, tenancy: offline }, { observed, ...unheld }, never)).rejects.toThrow();
     expect(await modifiedMs()).toBe(future.getTime());
-    await checkIn(deps, { observed }, never);
+    await checkIn(deps, { observed, ...unheld }, never);
     expect(await modifiedMs()).toBeLessThanOrEqual(Date.now());
   });
 });
@@ -103,7 +106,7 @@ describe('the production flag of a check-in', () => {
   it('protects the volumes of a failed attempt from then on (spec §12.11)', async () => {
     const deps = depsWith({ production: true }, {});
     for (let tick = 0; tick < 2; tick++) {
-      await checkIn(deps, { observed }, never);
+      await checkIn(deps, { observed, ...unheld }, never);
       expect(await findOrphanedResources(deps, deps.state.state, false)).toEqual({ volumes: [], networks: ['orphan'] });
     }
   });
@@ -111,14 +114,14 @@ describe('the production flag of a check-in', () => {
   it('does not settle whether an unknown env is production', async () => {
     const deps = depsWith({});
     await deps.state.update({ production_unknown: true });
-    expect(await checkIn(deps, { observed }, never)).toMatchObject({ production: false });
+    expect(await checkIn(deps, { observed, ...unheld }, never)).toMatchObject({ production: false });
     expect(deps.state.state).toMatchObject({ production: false, production_unknown: true });
     expect(await findOrphanedResources(deps, deps.state.state, false)).toMatchObject({ volumes: [] });
   });
 
   it('lets the volumes of a failed attempt be removed where the env never was production', async () => {
     const deps = depsWith({});
-    await checkIn(deps, { observed }, never);
+    await checkIn(deps, { observed, ...unheld }, never);
     expect(await findOrphanedResources(deps, deps.state.state, false)).toEqual({
       volumes: ['orphan'],
       networks: ['orphan'],
@@ -127,7 +130,7 @@ describe('the production flag of a check-in', () => {
 });
 
 describe('a wait', () => {
-  const purpose = { work: 'apply' as const, wanted: sha };
+  const purpose = { work: 'apply' as const, wanted: sha, hold: null };
   const waiting = (signal: AbortSignal) =>
     new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(stoppedFault())));
 
@@ -142,9 +145,9 @@ describe('a wait', () => {
       return { ...response, action: 'apply', ...answer };
     };
     const settings = { ...deps.settings, interval_s: 0.01, limits: {} };
-    const vault = { candidateToken: () => null, hasToken: () => true };
+    const vault = { candidate: () => null, hasToken: () => true };
     const orchestrator = { observe: async () => ({ containers: [], problems: [] }) };
-    const tick = { hold: null, journal: { debug: () => undefined } };
+    const tick = { journal: { debug: () => undefined } };
     const parts = { settings, tenancy: { checkIn: send }, vault, orchestrator, tick };
     return { deps: { ...deps, ...parts } as unknown as HostDependencies, bodies };
   }

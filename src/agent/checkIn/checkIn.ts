@@ -2,16 +2,17 @@ import { arch, hostname, platform } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Fault, offlineFault, supersededFault } from '../../../machines/fault.ts';
 import { isInterruption } from '../../../machines/outcomes.ts';
-import type { DesiredState, ObservedState, ReportedContainer } from '../../../machines/types.ts';
+import type { ApplyStart } from '../../../machines/services.ts';
+import type { DesiredState, FaultFacts, ObservedState, ReportedContainer } from '../../../machines/types.ts';
 import { type CheckInRequest, type CheckInResponse, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import { isDefaultPolicy } from '../../api/hostPolicy.rules.ts';
 import { bootTimeNow, monotonicMs } from '../../core/clock.ts';
 import type { CheckInBackoff } from '../state/state.rules.ts';
-import { callAuthenticated, type TokenDependencies, type TokenTick } from '../token/token.ts';
+import { callAuthenticated, type TokenDependencies } from '../token/token.ts';
 import { peerNames } from '../transport/classifyError.rules.ts';
 import { backoffS, backoffUntil, checkInDueS, isOverdue, maxAttempts } from './backoff.rules.ts';
 import { deferringFactsOf, desiredStateOf, supersededBy, type WaitPurpose } from './desiredState.rules.ts';
-import { countHoldFromNow, type HeldTick } from './hold.ts';
+import { countHoldFromNow } from './hold.ts';
 
 /** What a check-in takes besides the token. */
 export interface CheckInDependencies extends TokenDependencies {
@@ -22,28 +23,30 @@ export interface CheckInDependencies extends TokenDependencies {
     readonly isShared: boolean;
     observe: (applied: null) => Promise<{ containers: ReportedContainer[] }>;
   };
-  readonly tick: CheckInTick;
 }
 
-/** What a tick knows of its check-in. */
-export interface CheckInTick extends TokenTick, HeldTick {
-  /** True when this check-in was overdue: the host had been offline. */
-  wasOverdue: boolean;
-}
+/** The hold that stood when the tick began; undefined when it could not be read: one may stand then. */
+type Held = Pick<ApplyStart, 'hold'>;
 
 /** Sends the applied release and its health to the tenancy service; returns the desired state (spec §10). */
 export async function checkIn(
   deps: CheckInDependencies,
-  { observed }: { observed: ObservedState },
+  { observed, grantRefusal, hold }: Held & { observed: ObservedState; grantRefusal: FaultFacts | null },
   signal: AbortSignal,
 ): Promise<DesiredState> {
   const { recordDecision, state, tick } = deps;
   const { applied_sha } = state.state;
   const { answer, wasOverdue, pace } = await withCheckInBackoff(deps, (attempts) =>
-    callAuthenticated(deps, () => sendCheckIn(deps, { observed, attempts }, signal), signal),
+    callAuthenticated(
+      deps,
+      { grantRefusal, call: () => sendCheckIn(deps, { observed, attempts, hold }, signal) },
+      signal,
+    ),
   );
-  tick.wasOverdue = wasOverdue;
-  const desired = await recordAnswer(deps, { answer, observed, pace });
+  const desired = {
+    ...(await recordAnswer(deps, { answer, observed, pace, hold })),
+    ...(wasOverdue && { wasOverdue }),
+  };
   const { action, desiredSha, retryDelay, deferral, reason } = desired;
   tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
   recordDecision({ word: 'desired', action, desired: desiredSha, applied: applied_sha, reason });
@@ -58,7 +61,7 @@ export async function checkIn(
  */
 export async function whileCheckingIn<T>(
   deps: CheckInDependencies,
-  purpose: WaitPurpose,
+  purpose: WaitPurpose & Held,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -85,20 +88,21 @@ export async function whileCheckingIn<T>(
 /** What a check-in during a wait announces in place of the awaited; null for the same, and when it fails. */
 async function announcedMeanwhile(
   deps: CheckInDependencies,
-  purpose: WaitPurpose,
+  purpose: WaitPurpose & Held,
   signal: AbortSignal,
 ): Promise<string | null> {
   const { orchestrator, settings, state, tick, vault } = deps;
-  if (vault.candidateToken() !== null || !vault.hasToken() || backoffUntil(state.state.pace, new Date()) !== null)
+  const { hold } = purpose;
+  if (vault.candidate() !== null || !vault.hasToken() || backoffUntil(state.state.pace, new Date()) !== null)
     return null;
   try {
     const { containers } = await orchestrator.observe(null);
     const swarm = orchestrator.isShared ? (state.state.swarm ?? null) : null;
     const attemptInProgress = state.state.attempt !== null;
     const observed: ObservedState = { ...duringWait, swarm, attemptInProgress, containers };
-    const answer = await sendCheckIn(deps, { observed, attempts: 1 }, signal);
+    const answer = await sendCheckIn(deps, { observed, attempts: 1, hold }, signal);
     const pace = { due_at: addSeconds(new Date(), checkInDueS(settings.interval_s, false)), alone_until: null };
-    return supersededBy(await recordAnswer(deps, { answer, observed, pace }), purpose);
+    return supersededBy(await recordAnswer(deps, { answer, observed, pace, hold }), purpose);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     tick.journal.debug(`check-in during a wait: ${error.message}`);
@@ -108,7 +112,7 @@ async function announcedMeanwhile(
 
 /** A host in the middle of a wait. */
 const duringWait: ObservedState = {
-  ...{ leader: null, swarm: null, engineAvailable: true, healthy: false },
+  ...{ leader: null, swarm: null, engineAvailable: true, engineFault: null, healthy: false },
   ...{ attemptInProgress: false, unhealthyServices: [], problems: [], containers: [] },
 };
 
@@ -119,11 +123,11 @@ async function elapsed(ms: number, signal: AbortSignal): Promise<boolean> {
 
 async function sendCheckIn(
   deps: CheckInDependencies,
-  { observed, attempts }: { observed: ObservedState; attempts: number },
+  { observed, attempts, hold }: Held & { observed: ObservedState; attempts: number },
   signal: AbortSignal,
 ): Promise<CheckInResponse> {
   const { env } = deps.settings;
-  const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraintsOf(deps), new Date()) };
+  const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraintsOf(deps, hold), new Date()) };
   const response = await deps.tenancy.checkIn(body, signal, attempts);
   if (response.env !== env) throw envMismatchFault(response.env, env);
   return response;
@@ -132,7 +136,7 @@ async function sendCheckIn(
 /** Records a check-in that succeeded, and combines its answer with the facts of this host. */
 async function recordAnswer(
   deps: CheckInDependencies,
-  { answer, observed, pace }: { answer: CheckInResponse; observed: ObservedState; pace: CheckInBackoff },
+  { answer, observed, pace, hold }: Held & { answer: CheckInResponse; observed: ObservedState; pace: CheckInBackoff },
 ): Promise<DesiredState> {
   const { settings, state } = deps;
   const at = new Date();
@@ -145,12 +149,12 @@ async function recordAnswer(
   });
   await countHoldFromNow(settings.state_dir, at);
   const { production } = settings;
-  return desiredStateOf(answer, { state: state.state, observed, production, ...restraintsOf(deps), now: at });
+  return desiredStateOf(answer, { state: state.state, observed, production, ...restraintsOf(deps, hold), now: at });
 }
 
-function restraintsOf({ settings, tick }: CheckInDependencies) {
+function restraintsOf({ settings }: CheckInDependencies, hold: Held['hold']) {
   const { windows, emergency: obeysEmergency } = settings.apply;
-  return { hold: tick.hold ?? null, windows, obeysEmergency };
+  return { hold: hold ?? null, windows, obeysEmergency };
 }
 
 /** Who defers what is desired, by the ending. */

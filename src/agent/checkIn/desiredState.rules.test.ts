@@ -19,6 +19,7 @@ const observed = {
   leader: null,
   swarm: null,
   engineAvailable: true,
+  engineFault: null,
   healthy: true,
   attemptInProgress: false,
   unhealthyServices: [],

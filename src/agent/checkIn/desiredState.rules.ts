@@ -2,7 +2,8 @@ import type { Deferral, DesiredState, ObservedState, RetryDelay, Sha } from '../
 import type { CheckInResponse, DeferringFacts, ToldHold } from '../../api/checkIn.rules.ts';
 import { isOpen, nextOpening, type TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { State } from '../state/state.rules.ts';
-import { formatStanding, type StandingHold } from './hold.rules.ts';
+import type { StandingHold } from '../../../machines/types.ts';
+import { formatStanding } from './hold.rules.ts';
 import { secondsUntilRetry } from './backoff.rules.ts';
 
 /** The facts of this host at the time of the check-in. */

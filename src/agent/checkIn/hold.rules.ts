@@ -1,6 +1,6 @@
 import type { ToldHold } from '../../api/checkIn.rules.ts';
 import { isTimestamp } from '../../core/formats.rules.ts';
-import type { Hold } from '../state/history.rules.ts';
+import type { Hold, StandingHold } from '../../../machines/types.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -18,14 +18,6 @@ export interface HoldFile {
   text: string;
   /** When it was last written, in milliseconds since 1970. */
   modifiedMs: number;
-}
-
-/** A hold that stands now. */
-export interface StandingHold extends Hold {
-  /** When its file was written, or now for one from the future. */
-  since: string;
-  /** True when its file tells neither end nor reason; then the reason says so. */
-  isDamaged: boolean;
 }
 
 /** The text of the file of a hold. */

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { outcomeOf } from '../../../machines/outcomes.ts';
+import type { Hold } from '../../../machines/types.ts';
 import type { DeferringFacts } from '../../api/checkIn.rules.ts';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Output } from '../journal/terminal.ts';
 import { removeDurably, writeDurably } from '../state/durableFiles.ts';
 import { readText, statIfExists } from '../state/files.ts';
-import type { HistoryEntry, Hold } from '../state/history.rules.ts';
+import type { HistoryEntry } from '../state/history.rules.ts';
 import { readLock } from '../state/lock.ts';
 import { addToHistory } from '../state/stateFile.ts';
 import { deferringFactsOf } from './desiredState.rules.ts';
@@ -18,15 +19,7 @@ import {
   isLine,
   maxLineCharacters,
   standingHold,
-  type StandingHold,
 } from './hold.rules.ts';
-import type { RunningTick } from '../journal/journal.ts';
-
-/** A tick that knows the hold of an operator. */
-export interface HeldTick extends RunningTick {
-  /** The hold that stood when the tick began; undefined until it is read, which may fail: one may stand then. */
-  hold: StandingHold | null | undefined;
-}
 
 /** The file of a hold, null without one. It is beside the state, which only a tick writes: a hold may be made while one runs. */
 export async function readHold(stateDir: string): Promise<HoldFile | null> {

@@ -14,19 +14,15 @@ export interface ReportDependencies {
   readonly version: string;
   readonly state: StateStore;
   readonly tenancy: Tenancy;
-  readonly tick: ReportTick;
-}
-
-/** What a tick reports. */
-export interface ReportTick extends RunningTick {
-  /** Milliseconds by service name. */
-  readonly durationsMs: Record<string, number>;
-  /** Heartbeat report of this tick; unlike other reports it is never queued. */
-  heartbeat: Report | null;
+  readonly tick: RunningTick;
 }
 
 /** Delivers the queued reports, oldest first, then this tick's heartbeat; undelivered reports stay queued (spec §10). */
-export async function deliverReports(deps: ReportDependencies, _input: void, signal: AbortSignal): Promise<void> {
+export async function deliverReports(
+  deps: ReportDependencies,
+  { heartbeat }: { heartbeat: Report | null },
+  signal: AbortSignal,
+): Promise<void> {
   const { state, tick } = deps;
   for (const report of state.state.pending_reports) {
     const delivery = await deliver(deps, report, signal);
@@ -34,10 +30,9 @@ export async function deliverReports(deps: ReportDependencies, _input: void, sig
     if (delivery === 'refused') continue;
     await state.update({ pending_reports: state.state.pending_reports.filter((each) => each !== report) });
   }
-  if (tick.heartbeat === null) return;
-  const isDelivered = (await deliver(deps, tick.heartbeat, signal)) === 'settled';
-  if (isDelivered && !isDeferralReason(tick.heartbeat.reason)) tick.journal.info('healthy; heartbeat reported');
-  tick.heartbeat = null;
+  if (heartbeat === null) return;
+  const isDelivered = (await deliver(deps, heartbeat, signal)) === 'settled';
+  if (isDelivered && !isDeferralReason(heartbeat.reason)) tick.journal.info('healthy; heartbeat reported');
 }
 
 /** `settled`: remove from the queue; `refused`: keep it and try the next; `unreachable`: stop delivering. */
@@ -82,7 +77,7 @@ export function lastOutcomeOf(
   { tick }: ReportDependencies,
   { ending, code, lines }: Outcome,
 ): NonNullable<State['last_outcome']> {
-  const detail = joinLines([...lines, ...tick.remarks]);
+  const detail = joinLines([...lines, ...tick.journal.remarks]);
   const outcome = ending === 'converged' ? 'heartbeat' : ending;
   return { at: new Date().toISOString(), outcome, code, detail };
 }
@@ -106,12 +101,12 @@ export function reportOf(
     applied_sha: appliedSha ?? state.state.applied_sha,
     reverted: outcome.reverted,
     code: outcome.code,
-    detail: joinLines([...outcome.lines, ...tick.remarks, ...tokenErrorLines(state.state)]),
+    detail: joinLines([...outcome.lines, ...tick.journal.remarks, ...tokenErrorLines(state.state)]),
     output_tail: outcome.tail,
     containers,
-    started_at: tick.startedAt.toISOString(),
+    started_at: tick.clock.startedAt.toISOString(),
     finished_at: new Date().toISOString(),
-    durations_ms: { ...tick.durationsMs },
+    durations_ms: { ...tick.clock.durationsMs },
   };
 }
 

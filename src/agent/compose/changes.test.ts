@@ -36,7 +36,7 @@ function depsWith(faults: Fault[], stop: (id: string) => Promise<void> = async (
     },
     settings: { down_timeout_s: 0.05 },
     state: { state: {} },
-    tick: { journal: { warn: record, info: record }, remarks: [] },
+    tick: { journal: { warn: record, info: record, remarks: [] } },
   };
   return {
     acts,

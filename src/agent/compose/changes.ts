@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { failedFault, Fault } from '../../../machines/fault.ts';
 import { formatFault, formatRefusal, refusalWith } from '../../../machines/refusals.ts';
-import type { Bundle, DesiredState } from '../../../machines/types.ts';
 import { pulledImageFaults } from '../../bundle/plan/hostFaults.rules.ts';
 import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
 import { readImageHealthchecks } from '../apply/bundlePlan.ts';
@@ -9,7 +8,8 @@ import { tellRemarks } from '../apply/validate.ts';
 import { engineMeansOf } from '../engine/engineAnswer.rules.ts';
 import { catchFault } from '../journal/faults.ts';
 import { isProduction, recordPendingPurge } from '../release/down.ts';
-import type { RestoredRelease } from '../release/orchestrator.ts';
+import type { Carried, RenderedModel, StartedRelease } from '../release/cargo.ts';
+import type { RestoredRelease, StartInput } from '../release/orchestrator.ts';
 import { replacedImages } from '../release/record.rules.ts';
 import { incompleteFault } from '../release/restoreRelease.ts';
 import type { Baseline } from '../state/state.rules.ts';
@@ -19,7 +19,6 @@ import { currentContainers, rethrowAsEngineFault, type ComposeDependencies } fro
 import { removeConflictingOrphans, removeForeign, removeOrphanedResources } from './recordContainers.ts';
 import { startRelease } from './startRelease.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
-import { projectOfBundle } from '../apply/unpack.ts';
 
 export { pruneImages } from '../release/garbage.ts';
 export { runningImages } from './adoptContainers.ts';
@@ -34,27 +33,28 @@ export { waitUntilHealthy } from './waitUntilHealthy.ts';
  */
 export async function startContainers(
   deps: ComposeDependencies,
-  { bundle, desired }: { bundle: Bundle; desired: DesiredState },
+  input: Carried<StartInput>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<StartedRelease> {
   const { containers, state } = deps;
+  const { bundle, desired, model, release } = input;
   const { sha, manifest } = bundle;
-  await refuseLongWait(deps, sha);
-  await judgePulledImages(deps, bundle, signal);
+  await refuseLongWait(deps, model);
+  await judgePulledImages(deps, input);
   const known = state.state.baseline ?? null;
   const found: Baseline = known ?? { sha, ...(await containers.ownedResources()) };
   const production = await isProduction(deps, state.state, desired.production || manifest.production);
   const baseline = { ...found, volumes: production === false ? found.volumes : null };
   await state.update({ attempt: { sha, phase: 'starting', at: new Date().toISOString() }, baseline });
-  if (known !== null) await removeConflictingOrphans(deps, sha);
+  if (known !== null) await removeConflictingOrphans(deps, sha, model.granted);
   await removeForeign(deps);
-  await startRelease(deps, { sha }, signal);
+  return startRelease(deps, { sha, fingerprints: release.services }, signal);
 }
 
 /** Throws COMPOSE_REFUSED when the healthcheck of an image that was just pulled demands more time than this host waits. */
-async function refuseLongWait(deps: ComposeDependencies, sha: string): Promise<void> {
-  const { settings, tick } = deps;
-  const services = tick.writtenServices?.sha === sha ? tick.writtenServices.services : [];
+async function refuseLongWait(deps: ComposeDependencies, { written }: RenderedModel): Promise<void> {
+  const { settings, vault } = deps;
+  const services = written.map((each) => ({ ...each, image: each.image && vault.reveal(each.image) }));
   const images = await readImageHealthchecks(deps, services);
   const refusal = validateHealthWait(services, images, settings.health_timeout_max_s);
   if (refusal !== null) throw failedFault(refusal.code, formatRefusal(refusal));
@@ -66,22 +66,20 @@ async function refuseLongWait(deps: ComposeDependencies, sha: string): Promise<v
  */
 async function judgePulledImages(
   deps: ComposeDependencies,
-  { sha, manifest }: Bundle,
-  signal: AbortSignal,
+  { bundle: { manifest }, project, isApplied, release }: Carried<StartInput>,
 ): Promise<void> {
-  const { containers, releases, tick } = deps;
-  const definitions = tick.serviceDefinitions?.sha === sha ? [...tick.serviceDefinitions.services] : [];
-  const pulled = definitions.filter(([, { image }]) => tick.pulledTags.has(image));
+  const { containers, memory, tick, vault } = deps;
+  const services = [...release.services].map(([name, { image }]) => ({ name, image: vault.reveal(image) }));
+  const pulled = services.filter(({ image }) => memory.pulledTags.has(image));
   if (pulled.length === 0) return;
   const found = await Promise.all(
-    pulled.map(async ([service, { image }]) => [service, await containers.localImage(image)] as const),
+    pulled.map(async ({ name, image }) => [name, await containers.localImage(image)] as const),
   );
   const images = new Map(found.flatMap(([service, image]) => (image === null ? [] : [[service, image]])));
-  const project = await projectOfBundle(deps, { sha, dir: releases.pathOf(sha), manifest }, signal);
   const engine = engineMeansOf({ ...(await containers.reading()), listeners: [], hostname: '' });
   const { faults, notices } = pulledImageFaults({ project, manifest }, images, engine);
-  const isRefused = faults.length > 0 && !tick.isAppliedContent;
-  if (isRefused) throw failedFault('COMPOSE_REFUSED', formatRefusal(refusalWith('COMPOSE_REFUSED', faults)));
+  if (faults.length > 0 && !isApplied)
+    throw failedFault('COMPOSE_REFUSED', formatRefusal(refusalWith('COMPOSE_REFUSED', faults)));
   tellRemarks(tick, 'may not work', [...faults, ...notices].map(formatFault));
 }
 
@@ -93,14 +91,15 @@ export async function restore(deps: ComposeDependencies, release: RestoredReleas
   const { sha } = release;
   const images = await prepareImages(deps, release, signal);
   const left = [...new Set([...(release.left ?? []), ...images.left])];
+  let started: StartedRelease = { wait: null };
   try {
     await holdDetachedVolumes(deps, sha);
-    await startRelease(deps, { ...release, left, despiteFaults: true }, signal);
+    started = await startRelease(deps, { ...release, left, despiteFaults: true }, signal);
   } finally {
     await images.putTagsBack();
   }
   if (images.fault !== null) throw images.fault;
-  await waitUntilHealthy(deps, { sha, left }, signal);
+  await waitUntilHealthy(deps, { sha, left, ...started }, signal);
   await expectSameImages(deps, { sha, ...images });
   await removeOrphanedResources(deps);
 }

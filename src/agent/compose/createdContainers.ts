@@ -288,7 +288,7 @@ export async function prepareCures(deps: ComposeDependencies, problems: readonly
  * does not where the dependency was started and not created again.
  */
 export async function restartDependents(
-  { containers, tick }: ComposeDependencies,
+  { containers, memory, tick }: ComposeDependencies,
   services: ReleaseRecord['services'],
 ): Promise<void> {
   const isLinked = services.some((service) => namespacesOf(service).length > 0 || service.restarts_with?.length);
@@ -296,7 +296,7 @@ export async function restartDependents(
     const running = (await containers.list()).map(({ id, service, state, startedMs }) => {
       return { id, service, startedMs, isRunning: state === 'running' || state === 'restarting' };
     });
-    const restarts = nextRestarts(services, running, tick.lastComposeUp.starts);
+    const restarts = nextRestarts(services, running, memory.lastComposeUp.starts);
     if (restarts.length === 0) return;
     for (const { after, service, containers: ids } of restarts) {
       for (const id of ids) await containers.restartContainer(id);

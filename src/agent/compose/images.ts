@@ -3,8 +3,8 @@ import { isInterruption } from '../../../machines/outcomes.ts';
 import { readManifest } from '../../bundle/readBundle.ts';
 import { printable } from '../../core/text.rules.ts';
 import { isImageId, loginFor, parseImageReference, registryOf, scopeOf } from '../../registry/imageReference.rules.ts';
-import { isSecretFree, readSecretsOf, registryLoginsOf } from '../apply/readSecrets.ts';
-import type { RegistryLogin } from '../engine/registries.ts';
+import { readSecretsOf } from '../apply/readSecrets.ts';
+import { type RegistryLogin, registryLoginsOf } from '../engine/registries.ts';
 import { catchFault } from '../journal/faults.ts';
 import { warnOnError } from '../release/garbage.ts';
 import {
@@ -184,7 +184,7 @@ async function readLogins(
 
 /** Lets a tag name the image of the release; notes a tag that others set. */
 async function moveTag(
-  { containers, tick }: ComposeDependencies,
+  { containers, memory }: ComposeDependencies,
   image: ReleaseImage,
   moved: MovedTag[],
 ): Promise<void> {
@@ -192,7 +192,7 @@ async function moveTag(
   if (reference.includes('@') || isImageId(reference)) return;
   const before = await containers.imageId(reference);
   if (before === id) return;
-  if (before !== null && tick.pulledTags.get(reference) !== before) moved.push({ reference, before, id });
+  if (before !== null && memory.pulledTags.get(reference) !== before) moved.push({ reference, before, id });
   await containers.tagImage(id, reference);
 }
 
@@ -223,5 +223,5 @@ function joinFaults(faults: readonly Fault[]): Fault | null {
 
 /** How an image is named to people. */
 function nameOf(deps: ComposeDependencies, { reference }: Pick<ReleaseImage, 'reference'>): string {
-  return isSecretFree(deps, reference) ? `image ${printable(reference)}` : 'the image';
+  return deps.vault.isSecretFree(reference) ? `image ${printable(reference)}` : 'the image';
 }

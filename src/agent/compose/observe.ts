@@ -17,30 +17,28 @@ import { crashWindowOf, type ObserverDependencies } from '../health/observeHost.
 import { problemsOf } from '../health/unhealthyServices.rules.ts';
 import { isProduction } from '../release/down.ts';
 import type { AppliedRelease, Observation } from '../release/orchestrator.ts';
-import type { ReleaseRecord, ReleaseWait } from '../release/record.rules.ts';
+import type { ReleaseRecord } from '../release/record.rules.ts';
 import { namespacesOf } from '../release/services.rules.ts';
 import { describeLoss, lostVolumes, volumesInDoubt } from '../release/volumes.rules.ts';
 import type { LostVolume, RestartCount } from '../state/state.rules.ts';
 import type { SecretsDependencies } from '../apply/readSecrets.ts';
 import type { ImageKeepers } from '../release/garbage.ts';
 import type { Compose } from '../engine/compose.ts';
-import type { ValidatedTick } from '../apply/unpack.ts';
 
 /** What starting, watching and removing containers takes. */
 export interface ComposeDependencies extends ObserverDependencies, SecretsDependencies, ImageKeepers {
   readonly containers: Containers;
   readonly compose: Compose;
-  readonly tick: ComposeTick;
+  readonly memory: ComposeMemory;
 }
 
-/** What one change of containers leaves for the next one. */
-export interface ComposeTick extends ValidatedTick {
+/** What the changes of containers in one tick leave for the next one, also when they fail. */
+export interface ComposeMemory {
+  readonly tickId: string;
   /** The containers that the last wait found healthy, until compose changes them; without health logs, which may hold secrets. */
   healthyContainers: InspectedContainer[] | null;
   /** Tags that this tick pulled, and the ids of the images that they name since then. */
   pulledTags: ReadonlyMap<string, string>;
-  /** How long the release that was started last may take. */
-  releaseWait: ReleaseWait | null;
   /** When compose last started a release; until then, the start of the tick. */
   lastComposeUp: ReleaseStart;
 }
@@ -138,8 +136,8 @@ async function problemsOfLosses(deps: ObserverDependencies, losses: LostVolume[]
 }
 
 /** The containers of the project's services; reuses those that were just found healthy. */
-export async function currentContainers({ containers, tick }: ComposeDependencies): Promise<InspectedContainer[]> {
-  return tick.healthyContainers ?? containers.list();
+export async function currentContainers({ containers, memory }: ComposeDependencies): Promise<InspectedContainer[]> {
+  return memory.healthyContainers ?? containers.list();
 }
 
 /** Throws RUNTIME_UNAVAILABLE in place of a compose failure when the engine did or does not answer, else the error. */

@@ -7,6 +7,7 @@ import {
   namespacesOf,
   type OneShot,
   referredServices,
+  type ServiceFingerprints,
 } from '../release/services.rules.ts';
 import { createPlaceholder } from './createdContainers.ts';
 import { currentContainers, type ComposeDependencies } from './observe.ts';
@@ -30,12 +31,13 @@ export interface StartPlan {
 /** Finished one-shots of a release, which are not started again, and the other services. */
 export async function servicesToStart(
   deps: ComposeDependencies,
-  { sha, jobs = [], ended = [], services, containers = [] }: ReleaseRecord,
+  { jobs = [], ended = [], services, containers = [] }: ReleaseRecord,
+  fingerprints: ServiceFingerprints | undefined,
 ): Promise<StartPlan> {
   const finished: KeptOneShot[] = ended.map((service) => {
     return { service, image: containers.find((each) => each.service === service)?.image ?? null };
   });
-  for (const oneShot of jobs) if (await isStillValid(deps, sha, oneShot)) finished.push(oneShot);
+  for (const oneShot of jobs) if (await isStillValid(deps, oneShot, fingerprints)) finished.push(oneShot);
   if (finished.length === 0) return { without: [], kept: [], rest: null };
   const referred = referredServices(services);
   const names = new Set(finished.map(({ service }) => service));
@@ -105,37 +107,36 @@ export function oneShotsToRunAgain(
     if (cause === undefined) return [];
     const line = `${cause}: ${service} runs again`;
     tick.journal.warn(line);
-    tick.remarks.push(line);
+    tick.journal.remarks.push(line);
     return [service];
   });
 }
 
 /** A one-shot need not run again while its volumes exist and, in an apply, its image is unchanged. */
 async function isStillValid(
-  { containers, tick }: ComposeDependencies,
-  sha: string,
+  { containers, vault }: ComposeDependencies,
   oneShot: OneShot,
+  fingerprints: ServiceFingerprints | undefined,
 ): Promise<boolean> {
   if (oneShot.volumes.length > 0) {
     const existing = new Set((await containers.volumes()).map(({ name }) => name));
     if (!oneShot.volumes.every((name) => existing.has(name))) return false;
   }
-  const image =
-    tick.serviceDefinitions?.sha === sha ? tick.serviceDefinitions.services.get(oneShot.service)?.image : undefined;
-  return image === undefined || (await containers.imageId(image)) === oneShot.image;
+  const image = fingerprints?.get(oneShot.service)?.image;
+  return image === undefined || (await containers.imageId(vault.reveal(image))) === oneShot.image;
 }
 
-/** The finished one-shots of a release. */
+/** The finished one-shots of a release; without its fingerprints, those that were recorded. */
 export async function readFinishedOneShots(
   deps: ComposeDependencies,
-  { sha, services, jobs = [] }: ReleaseRecord,
+  { services, jobs = [] }: ReleaseRecord,
+  fingerprints: ServiceFingerprints | null,
 ): Promise<OneShot[]> {
-  const { tick } = deps;
-  if (tick.serviceDefinitions?.sha !== sha) return jobs;
+  if (fingerprints === null) return jobs;
   return finishedOneShots(await currentContainers(deps), {
-    fingerprints: tick.serviceDefinitions.services,
+    fingerprints,
     skipped: jobs,
-    startsBefore: tick.lastComposeUp.starts,
+    startsBefore: deps.memory.lastComposeUp.starts,
     roleOf: (service) => roleOf(services, { service }),
   });
 }

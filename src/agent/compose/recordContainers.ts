@@ -3,6 +3,7 @@ import type { Sha } from '../../../machines/types.ts';
 import { type CreatedContainer, type CreatedResources, serviceOf } from '../engine/createdContainer.rules.ts';
 import { findOrphanedResources } from '../release/down.ts';
 import { createSecretHasher } from '../release/fingerprints.ts';
+import type { GrantedPrivileges } from '../release/grantedPrivileges.rules.ts';
 import { isSameRecord, type RecordedContainer } from '../release/record.rules.ts';
 import { describeResources, hasNoResources, resourcesWithout } from '../release/volumes.rules.ts';
 import { removeKeepingVolumes } from './createdContainers.ts';
@@ -91,13 +92,17 @@ export async function removeOrphanedResources(deps: ComposeDependencies): Promis
  * model; networks, which hold no data, are removed when another bundle created them. Containers that use removed resources are
  * removed as well, so that compose creates them again.
  */
-export async function removeConflictingOrphans(deps: ComposeDependencies, sha: Sha): Promise<void> {
+export async function removeConflictingOrphans(
+  deps: ComposeDependencies,
+  sha: Sha,
+  granted: GrantedPrivileges,
+): Promise<void> {
   const { containers, state, tick } = deps;
   const baseline = state.state.baseline ?? null;
   if (baseline === null) return;
   const orphans = await findOrphanedResources(deps, state.state, false);
   const conflicts = {
-    volumes: orphans.volumes.length === 0 ? [] : await findConflictingVolumes(deps, orphans.volumes),
+    volumes: orphans.volumes.length === 0 ? [] : await findConflictingVolumes(deps, orphans.volumes, granted),
     networks: baseline.sha === sha ? [] : orphans.networks,
   };
   if (!hasNoResources(conflicts)) {
@@ -110,10 +115,12 @@ export async function removeConflictingOrphans(deps: ComposeDependencies, sha: S
   await state.update({ baseline: { ...baseline, sha } });
 }
 
-async function findConflictingVolumes(deps: ComposeDependencies, names: string[]): Promise<string[]> {
-  const { grantedPrivileges } = deps.tick;
-  if (grantedPrivileges === null) return [];
+async function findConflictingVolumes(
+  deps: ComposeDependencies,
+  names: string[],
+  granted: GrantedPrivileges,
+): Promise<string[]> {
   const hide = await createSecretHasher(deps);
   const existing = (await deps.containers.volumes()).filter(({ name }) => names.includes(name));
-  return existing.filter((volume) => isVolumeDifferent(grantedPrivileges, volume, hide)).map(({ name }) => name);
+  return existing.filter((volume) => isVolumeDifferent(granted, volume, hide)).map(({ name }) => name);
 }

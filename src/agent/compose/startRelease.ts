@@ -14,8 +14,10 @@ import { compareContainers, failedAtStart } from '../health/health.rules.ts';
 import { composeUpNow, unhealthyFault } from '../health/observeHost.ts';
 import { describeUnhealthy, roleOf, type WatchedContainer } from '../health/unhealthyServices.rules.ts';
 import { catchFault } from '../journal/faults.ts';
-import { expectedServices, type ReleaseRecord, releaseWaitOf } from '../release/record.rules.ts';
+import type { StartedRelease } from '../release/cargo.ts';
+import { expectedServices, type ReleaseRecord, type ReleaseWait, releaseWaitOf } from '../release/record.rules.ts';
 import { completeRecord, composeReleaseOf } from '../release/restoreRelease.ts';
+import type { ServiceFingerprints } from '../release/services.rules.ts';
 import {
   enforceModel,
   linkedServicesOf,
@@ -33,6 +35,8 @@ import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';
 /** A release to start, and how. */
 interface Start {
   sha: string;
+  /** The services as they were rendered in this tick; without them, those that the release has recorded. */
+  fingerprints?: ServiceFingerprints;
   /**
    * Starts what it can before it fails, where the engine cannot remove what is left of a container, or the disk does not take the
    * record. Without it nothing is started then.
@@ -60,9 +64,13 @@ function unlessEndedMeanwhile(again: () => Promise<void>): (error: unknown) => P
  * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
  * Partially created containers, and those of services that the release does not run, are removed first; no image is pulled.
  */
-export async function startRelease(deps: ComposeDependencies, start: Start, signal: AbortSignal): Promise<void> {
+export async function startRelease(
+  deps: ComposeDependencies,
+  start: Start,
+  signal: AbortSignal,
+): Promise<StartedRelease> {
   const { sha } = start;
-  const { compose, settings, tick } = deps;
+  const { compose, settings } = deps;
   const rethrow = (error: unknown) => rethrowWithCause(deps, error);
   const { release, record, before, services, plan, untouched, stuckFault } = await prepareStart(deps, start, signal);
   const { kept, without: excludedServices } = plan;
@@ -85,9 +93,9 @@ export async function startRelease(deps: ComposeDependencies, start: Start, sign
   const recordFault = await catchFault(() => recordCreated(deps, sha, { before: before.containers, after }));
   if (recordFault && start.despiteFaults !== true) throw recordFault;
   const again = oneShotsToRunAgain(deps, { kept, services }, { before, after });
-  tick.releaseWait = releaseWaitOf(services, healthchecksOf(after.containers), settings);
+  const wait = releaseWaitOf(services, healthchecksOf(after.containers), settings);
   const started = plan.rest === null && only === null ? null : (plan.rest ?? names).concat(again).filter(isTouched);
-  const created = { release, record: { ...record, services }, services: started, left: start.left ?? [] };
+  const created = { release, record: { ...record, services }, services: started, left: start.left ?? [], wait };
   // A one-shot that runs again may end before a service has joined its namespace.
   const retry = async (error: unknown) => {
     if (again.length === 0 || isInterruption(error)) throw error;
@@ -99,28 +107,29 @@ export async function startRelease(deps: ComposeDependencies, start: Start, sign
   deps.recordDecision({ word: 'started', ...compareContainers(existed, exist) });
   const fault = stuckFault ?? recordFault;
   if (fault) throw fault;
+  return { wait };
 }
 
 /** Removes what is in the way of a start, and selects what is started. */
 async function prepareStart(
   deps: ComposeDependencies,
-  { sha, despiteFaults = false, problems = [], left = [] }: Start,
+  { sha, fingerprints, despiteFaults = false, problems = [], left = [] }: Start,
   signal: AbortSignal,
 ) {
-  const { containers, tick } = deps;
+  const { containers, memory } = deps;
   const release = await composeReleaseOf(deps, sha);
-  tick.healthyContainers = null;
+  memory.healthyContainers = null;
   await expectDistinctNetworks(deps);
   await settleNetworks(deps, { sha, release }, signal);
   const before = await containers.inspectProject();
   const record = await completeRecord(deps, sha);
   const services = await linkedServicesOf(deps, { record, release, created: before.containers }, signal);
-  const plan = await servicesToStart(deps, { ...record, services });
+  const plan = await servicesToStart(deps, { ...record, services }, fingerprints);
   const stuck = await removePartiallyCreated(deps, before, plan.kept);
   const [stuckFault] = stuck.values();
   if (stuckFault && !despiteFaults) throw stuckFault;
   await removeOtherServices(deps, before.containers, { services });
-  tick.lastComposeUp = composeUpNow(before.containers.map(startOf));
+  memory.lastComposeUp = composeUpNow(before.containers.map(startOf));
   await prepareCures(deps, problems);
   const untouched = [...stuck.keys(), ...pausedServices(before.containers), ...left];
   return { release, record, before, services, plan, untouched, stuckFault };
@@ -170,7 +179,7 @@ async function rethrowWithCause(deps: ComposeDependencies, error: unknown): Prom
   const fault = await rethrowAsEngineFault(deps, error).catch((other: unknown) => other);
   if (!(fault instanceof Fault) || fault.code !== 'UP_FAILED') throw fault;
   const output = fault.tail ?? '';
-  const { starts } = deps.tick.lastComposeUp;
+  const { starts } = deps.memory.lastComposeUp;
   const found = await catchFault(() => deps.containers.list());
   const failed = found instanceof Fault ? [] : failedAtStart(found, { starts, output });
   if (failed.length === 0) throw fault;
@@ -205,6 +214,7 @@ interface CreatedRelease {
   services: string[] | null;
   /** Services that nobody waits for. */
   left: readonly string[];
+  wait: ReleaseWait;
 }
 
 /**
@@ -212,11 +222,11 @@ interface CreatedRelease {
  * that nobody waits for and fails, and a crash loop, end that wait at once: UNHEALTHY.
  */
 async function startCreated(deps: ComposeDependencies, created: CreatedRelease, signal: AbortSignal): Promise<void> {
-  const { compose, tick } = deps;
-  const { release, services } = created;
+  const { compose } = deps;
+  const { release, services, wait } = created;
   const end = new AbortController();
   const ended = AbortSignal.any([signal, end.signal]);
-  const running = compose.up({ ...release, dependenciesS: tick.releaseWait?.startS ?? 0 }, services, ended);
+  const running = compose.up({ ...release, dependenciesS: wait.startS }, services, ended);
   const settled = running.then(
     () => end.abort(),
     () => end.abort(),
@@ -258,7 +268,7 @@ async function faultOf(
   { record }: CreatedRelease,
   watch: ReleaseWatch,
 ): Promise<Fault | null> {
-  const { starts, atMs } = deps.tick.lastComposeUp;
+  const { starts, atMs } = deps.memory.lastComposeUp;
   const hasFailed = ({ container, isJob }: WatchedContainer) =>
     isJob === true &&
     roleOf(record.services, container).job_by !== 'awaited' &&

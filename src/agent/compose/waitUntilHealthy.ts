@@ -18,6 +18,7 @@ import {
   WaitVerdict,
   type WatchedContainer,
 } from '../health/unhealthyServices.rules.ts';
+import type { StartedRelease } from '../release/cargo.ts';
 import { expectedServices, finishedServices, type ReleaseRecord } from '../release/record.rules.ts';
 import { isFinished, isJob } from '../release/services.rules.ts';
 import { rethrowAsEngineFault, type ComposeDependencies } from './observe.ts';
@@ -35,21 +36,21 @@ export async function waitUntilHealthy(
 }
 
 /** A release, and its services that nobody waits for. */
-interface AwaitedRelease {
+interface AwaitedRelease extends StartedRelease {
   sha: Sha;
   left?: readonly string[];
 }
 
 async function watchUntilHealthy(
   deps: ComposeDependencies,
-  { sha, left = [] }: AwaitedRelease,
+  { sha, wait, left = [] }: AwaitedRelease,
   signal: AbortSignal,
 ): Promise<void> {
-  const { releases, settings, tick } = deps;
+  const { memory, releases, settings, tick } = deps;
   const record = await releases.readRecord(sha);
   const expected = expectedServices(record).filter(({ name }) => !left.includes(name));
   const startedMs = monotonicMs();
-  const deadlineMs = startedMs + (tick.releaseWait?.healthS ?? settings.health_timeout_s) * 1000;
+  const deadlineMs = startedMs + (wait?.healthS ?? settings.health_timeout_s) * 1000;
   const verdict = new WaitVerdict(expected, { deadlineMs, settleMs: settings.settle_s * 1000 });
   const watch = await watchRelease(deps, { record, left });
   try {
@@ -57,9 +58,9 @@ async function watchUntilHealthy(
       const snapshot = watch.look();
       const { watched, nowMs, remainingMs } = snapshot;
       const done = watched.filter(({ healthStatus }) => healthStatus === 'healthy').length;
-      tick.readProgress = () => ({ done, total: watched.length, unit: 'containers' });
+      tick.journal.progress = () => ({ done, total: watched.length, unit: 'containers' });
       if (unhealthyServicesAmong(watched, expected).length === 0) {
-        tick.healthyContainers = watch.containers().map((container) => ({ ...container, healthLog: [] }));
+        memory.healthyContainers = watch.containers().map((container) => ({ ...container, healthLog: [] }));
         return;
       }
       const blamed = verdict.blamed(snapshot);
@@ -85,8 +86,8 @@ interface WatchedRelease {
 
 /** Opens a watch; close it in any case. */
 export async function watchRelease(deps: ComposeDependencies, { record, left }: WatchedRelease): Promise<ReleaseWatch> {
-  const { containers, tick } = deps;
-  const watch = await watchContainers(containers, tick.lastComposeUp.atMs + tick.lastComposeUp.clockOffsetMs);
+  const { lastComposeUp } = deps.memory;
+  const watch = await watchContainers(deps.containers, lastComposeUp.atMs + lastComposeUp.clockOffsetMs);
   const ignored = new Set([...finishedServices(record), ...left]);
   const snapshotOf = snapshotterOf(deps, { watch, services: record?.services ?? [] });
   return {
@@ -101,17 +102,17 @@ interface SnapshotSource {
 }
 
 function snapshotterOf(
-  { settings, tick }: ComposeDependencies,
+  { settings, memory }: ComposeDependencies,
   source: SnapshotSource,
 ): (containers: InspectedContainer[]) => HealthSnapshot {
   const settleMs = settings.settle_s * 1000;
-  const uptime = new ContainerUptime(tick.lastComposeUp);
+  const uptime = new ContainerUptime(memory.lastComposeUp);
   const judge = containerJudge(source, settings.job_timeout_s);
   return (containers) => {
     const nowMs = monotonicMs();
     const clocks = { nowMs, aheadMs: wallClockOffsetMs() };
     const runs = containers.map((container) => ({ container, sinceMs: uptime.runningSinceMs(container, clocks) }));
-    const lastStartMs = Math.max(tick.lastComposeUp.atMs, ...runs.flatMap(({ sinceMs }) => sinceMs ?? []));
+    const lastStartMs = Math.max(memory.lastComposeUp.atMs, ...runs.flatMap(({ sinceMs }) => sinceMs ?? []));
     const isSettled = (sinceMs: number | null) => sinceMs !== null && nowMs - sinceMs >= settleMs;
     const judged = runs.map(({ container, sinceMs }) => {
       const judgement = judge(container, { nowMs, sinceMs });

@@ -1,3 +1,5 @@
+import type { Manifest } from '../../../machines/types.ts';
+import type { Vault } from '../secrets/vault.ts';
 import { lstatSync, readdirSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,6 +25,18 @@ export interface Registries {
    * `stopped`.
    */
   open: (logins: readonly RegistryLogin[], signal: AbortSignal) => RegistryAccess & { close: () => void };
+}
+
+/** The registry logins of a bundle, with the values of its secrets; also as they are sent, they are redacted. */
+export function registryLoginsOf(
+  { vault }: { vault: Vault },
+  { manifest }: { manifest: Pick<Manifest, 'registries'> },
+): RegistryLogin[] {
+  return manifest.registries.map(({ host, username_var, password_var }) => {
+    const login = { host, username: vault.value(username_var) ?? '', password: vault.value(password_var) ?? '' };
+    vault.registerForRedaction(Buffer.from(`${login.username}:${login.password}`).toString('base64'));
+    return login;
+  });
 }
 
 interface RegistriesOptions {

@@ -1,9 +1,10 @@
 import { uptime } from 'node:os';
 import { endings } from '../../../machines/endings.ts';
-import { Fault } from '../../../machines/fault.ts';
+import { Fault, faultOf } from '../../../machines/fault.ts';
 import { pausedOutcome, plainOutcome } from '../../../machines/outcomes.ts';
+import type { ApplyStart } from '../../../machines/services.ts';
 import type { DesiredState, ObservedState, Outcome, ServiceProblem, Sha } from '../../../machines/types.ts';
-import { revertTo, type RevertDependencies, type RevertTick } from '../apply/revert.ts';
+import { revertTo, type RevertDependencies } from '../apply/revert.ts';
 import { whileCheckingIn } from '../checkIn/checkIn.ts';
 import { mayHealDespite } from '../checkIn/desiredState.rules.ts';
 import { outcomePatch, reportOf } from '../checkIn/reports.ts';
@@ -15,29 +16,28 @@ import { pointCurrentToApplied, restoreRelease, RevertEnded } from '../release/r
 import { describeUnfinished, isTryDue } from '../release/revertTries.rules.ts';
 import { enqueueReport, nothingApplied, type State } from '../state/state.rules.ts';
 import { afterHealing, maxRow, planHealing, relapses } from './healing.rules.ts';
-import { unhealthyFault, type HealthTick } from './observeHost.ts';
+import { unhealthyFault } from './observeHost.ts';
 import { describeProblems, lateFailures, servicesOf, type WatchedContainer } from './unhealthyServices.rules.ts';
 import type { Containers } from '../engine/containers.ts';
 
 /** What healing takes: it may start the applied release again, or go back to the previous one. */
 export interface HealDependencies extends RevertDependencies {
   readonly containers: Containers;
-  readonly tick: RevertTick & HealthTick;
 }
 
 type Attempt = NonNullable<State['attempt']>;
 
 /** What a heal starts from. */
-interface HealInput {
+interface HealInput extends Pick<ApplyStart, 'hold'> {
   observed: ObservedState;
   desired: DesiredState;
 }
 
 /** Starts the applied release again, once per tick, on an unhealthy host (spec §12). */
 export async function heal(deps: HealDependencies, input: HealInput, signal: AbortSignal): Promise<Outcome> {
-  const { settings, state, tick } = deps;
-  const { desired } = input;
-  if (tick.engineFault) throw tick.engineFault;
+  const { settings, state } = deps;
+  const { desired, observed } = input;
+  if (observed.engineFault !== null) throw faultOf(observed.engineFault);
   const { applied_sha, attempt } = state.state;
   const mayHeal = settings.heal && !(desired.retryDelay !== null && settings.on_failure === 'leave');
   if (applied_sha === null) return nothingToHeal(deps, desired);
@@ -56,28 +56,35 @@ export async function heal(deps: HealDependencies, input: HealInput, signal: Abo
  */
 export async function healDespite(
   deps: HealDependencies,
-  { observed, desired, outcome }: { observed: ObservedState; desired: DesiredState | null; outcome: Outcome },
+  {
+    observed,
+    desired,
+    hold,
+    outcome,
+  }: Omit<HealInput, 'desired'> & {
+    desired: DesiredState | null;
+    outcome: Outcome;
+  },
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { settings, state, tick } = deps;
   const { applied_sha } = state.state;
-  if (applied_sha === null || !mayHealDespite(state.state, { hold: tick.hold, onFailure: settings.on_failure }))
-    return outcome;
+  if (applied_sha === null || !mayHealDespite(state.state, { hold, onFailure: settings.on_failure })) return outcome;
   const assumed = desired ?? assumedDesired(state.state);
-  const late = await revertLateFailure(deps, { observed, desired: assumed }, signal);
+  const late = await revertLateFailure(deps, { observed, desired: assumed, hold }, signal);
   if (late !== null) {
     await state.update(outcomePatch(deps, { outcome: late, desired: assumed }));
     for (const line of late.lines) tick.journal.error(line);
-    tick.remarks.push(...late.lines);
+    tick.journal.remarks.push(...late.lines);
     return { ...outcome, tail: outcome.tail ?? late.tail };
   }
   const healed = settings.heal
-    ? await healApplied(deps, { observed, desired: assumed, sha: applied_sha }, signal)
-    : await outcomeWithoutHealing(deps, { observed, desired: assumed });
+    ? await healApplied(deps, { observed, desired: assumed, hold, sha: applied_sha }, signal)
+    : await outcomeWithoutHealing(deps, { observed, desired: assumed, hold });
   if (healed.ending === 'converged') return outcome;
   for (const line of healed.lines) tick.journal.error(line);
   if (desired !== null && endings[outcome.ending].meta.report !== null) {
-    tick.remarks.push(...healed.lines);
+    tick.journal.remarks.push(...healed.lines);
     return { ...outcome, tail: outcome.tail ?? healed.tail };
   }
   const report = reportOf(deps, { outcome: healed, desired: assumed, containers: observed.containers });
@@ -103,7 +110,7 @@ function assumedDesired({ applied_sha, last_check_in, production }: State): Desi
  */
 async function healApplied(
   deps: HealDependencies,
-  { observed, desired, sha }: HealInput & { sha: Sha },
+  { observed, desired, hold, sha }: HealInput & { sha: Sha },
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { state, tick } = deps;
@@ -115,7 +122,7 @@ async function healApplied(
   const reason = desired.reason || `drift:${servicesOf(observed.problems).join(',')}`;
   if (due.length === 0 && !isAttempt) return { ...relapseOutcome(deps, { left, healed: [] }), reason, tail };
   const release = { sha, problems: due, left: isAttempt ? [] : servicesOf(left) };
-  const purpose = { work: 'restore' as const, wanted: desired.desiredSha };
+  const purpose = { work: 'restore' as const, wanted: desired.desiredSha, hold };
   try {
     await whileCheckingIn(deps, purpose, signal, (waiting) => restoreRelease(deps, release, waiting));
   } catch (error) {
@@ -206,7 +213,7 @@ async function serviceNamesOf({ releases }: HealDependencies, sha: string): Prom
  */
 async function revertLateFailure(
   deps: HealDependencies,
-  { observed, desired }: { observed: ObservedState; desired: DesiredState },
+  { observed, desired, hold }: HealInput,
   signal: AbortSignal,
 ): Promise<Outcome | null> {
   const { orchestrator, releases, state } = deps;
@@ -224,7 +231,7 @@ async function revertLateFailure(
   };
   const previous = await previousRelease(deps, trial.previous);
   const patch = { ...appliedFacts(previous), trial: null };
-  const wayBack = { before: trial.failing, previous: previous?.sha ?? null, patch };
+  const wayBack = { before: trial.failing, previous: previous?.sha ?? null, patch, services: null, hold };
   const result = await revertTo(deps, { sha: applied_sha, desired, outcome, ...wayBack }, signal);
   return { ...outcome, ...result };
 }

@@ -1,4 +1,4 @@
-import { Fault } from '../../../machines/fault.ts';
+import { Fault, faultFacts } from '../../../machines/fault.ts';
 import type { ObservedState, ReportedContainer, ServiceProblem } from '../../../machines/types.ts';
 import { monotonicMs, wallClockOffsetMs } from '../../core/clock.ts';
 import { causeLine } from '../../core/failureCauses.rules.ts';
@@ -15,7 +15,9 @@ import {
   unhealthyServicesAmong,
   type WatchedContainer,
 } from './unhealthyServices.rules.ts';
+import { redactFault } from '../journal/faults.ts';
 import type { RunningTick } from '../journal/journal.ts';
+import type { Vault } from '../secrets/vault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Releases } from '../release/releases.ts';
@@ -40,21 +42,12 @@ export interface HealthDependencies {
   readonly releases: Releases;
   readonly orchestrator: Orchestrator;
   readonly recordDecision: (decision: Decision) => void;
+  readonly vault: Vault;
   readonly stop: AbortController;
-  readonly tick: HealthTick;
+  readonly tick: RunningTick;
 }
 
-/** What a tick has observed. */
-export interface HealthTick extends RunningTick {
-  /** True once the engine has answered; after that, an unreachable engine interrupts the tick. */
-  engineAnswered: boolean;
-  /** Why the engine, or its swarm, could not be observed. */
-  engineFault: Fault | null;
-  /** All containers of the project as they were looked at last; null before. */
-  containers: readonly ReportedContainer[] | null;
-}
-
-const ENGINE_UNAVAILABLE: ObservedState = {
+const ENGINE_UNAVAILABLE: Omit<ObservedState, 'engineFault'> = {
   leader: null,
   swarm: null,
   engineAvailable: false,
@@ -71,12 +64,12 @@ export async function observeHost(deps: HealthDependencies): Promise<ObservedSta
   const observation = await observe(deps).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
     tick.journal.warn(error.message);
-    tick.engineFault = error;
-    return null;
+    return error;
   });
-  if (observation === null) {
-    recordDecision({ word: tick.engineFault?.code === 'ENGINE_ERROR' ? 'engine-failed' : 'engine-unreachable' });
-    return { ...ENGINE_UNAVAILABLE, swarm: orchestrator.isShared ? (state.state.swarm ?? null) : null };
+  if (observation instanceof Fault) {
+    recordDecision({ word: observation.code === 'ENGINE_ERROR' ? 'engine-failed' : 'engine-unreachable' });
+    const swarm = orchestrator.isShared ? (state.state.swarm ?? null) : null;
+    return { ...ENGINE_UNAVAILABLE, swarm, engineFault: faultFacts(redactFault(deps, observation)) };
   }
   const { leader, swarm, containers } = observation;
   const problems = [...observation.problems, ...(leader === null ? await adoptApplied(deps) : [])];
@@ -84,8 +77,6 @@ export async function observeHost(deps: HealthDependencies): Promise<ObservedSta
   await recordObservation(deps, { ...observation, problems });
   tellFindings(deps, observation);
   const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes
-  tick.engineAnswered = true;
-  tick.containers = containers;
   await warnOnError(deps, 'a service that has ended may be started again', () => recordEnded(deps, containers));
   await warnOnError(deps, 'writable mounts of the bundle are not reported', () => tellWritable(deps));
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
@@ -93,6 +84,7 @@ export async function observeHost(deps: HealthDependencies): Promise<ObservedSta
   return {
     ...{ leader, swarm },
     engineAvailable: true,
+    engineFault: null,
     healthy: attempt === null && !state.state.unreverted && unhealthyServices.length === 0,
     attemptInProgress: attempt !== null,
     unhealthyServices,
@@ -121,7 +113,7 @@ function tellFindings(deps: HealthDependencies, { findings = [] }: Observation):
 /** Logs a line that the report and the status contain too. */
 function tell({ tick }: { tick: RunningTick }, line: string): void {
   tick.journal.warn(line);
-  tick.remarks.push(line);
+  tick.journal.remarks.push(line);
 }
 
 /** Counts the ticks that find a service failed, in state.json. */
@@ -135,9 +127,9 @@ async function recordObservation(
   const known = new Set(lost_volumes.map(({ name }) => name));
   const lost = lostVolumes.filter(({ name }) => !known.has(name));
   await state.update({
-    healing: afterObservation(healing, { problems, restarts }, tick.startedAt),
+    healing: afterObservation(healing, { problems, restarts }, tick.clock.startedAt),
     ...(lost.length > 0 && {
-      lost_volumes: [...lost_volumes, ...lost.map((each) => ({ ...each, at: tick.startedAt.toISOString() }))],
+      lost_volumes: [...lost_volumes, ...lost.map((each) => ({ ...each, at: tick.clock.startedAt.toISOString() }))],
     }),
   });
 }

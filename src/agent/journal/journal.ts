@@ -1,15 +1,33 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
 import type { Redactor } from '../secrets/redactor.ts';
-import { createSink, type LiveLine, maxWaitMs, type Stderr, writeThrough } from './liveLine.ts';
+import { createSink, type LiveLine, maxWaitMs, type Progress, type Stderr, writeThrough } from './liveLine.ts';
 
 /** A running tick, as far as every one of its services knows it. */
 export interface RunningTick {
   readonly id: string;
+  readonly clock: TickClock;
+  readonly journal: TickJournal;
+}
+
+/** When a tick started, and how long its services took. */
+interface TickClock {
   readonly startedAt: Date;
-  readonly journal: Journal;
+  /** Milliseconds by service name. */
+  readonly durationsMs: Record<string, number>;
+}
+
+/** The journal of one tick. */
+export interface TickJournal extends Journal {
   /** Lines that its report and status contain besides those of the outcome. */
   readonly remarks: string[];
+  /** Progress of the running service; null when the service does not measure it. */
+  progress: (() => Progress | Promise<Progress>) | null;
+}
+
+/** The journal of a tick that begins. */
+export function openTickJournal(journal: Journal, id: string): TickJournal {
+  return { ...journal.forTick(id), remarks: [], progress: null };
 }
 
 /** The log of the agent: every line is redacted, and nothing is lost on exit (spec §14). */

@@ -59,7 +59,7 @@ export async function composeDown(
   const ignored = formatIgnoredPurge(facts, present);
   if (ignored !== null) {
     tick.journal.warn(ignored);
-    tick.remarks.push(ignored);
+    tick.journal.remarks.push(ignored);
   }
   await orchestrator.down({ volumes: mayRemoveVolumes(facts) }, signal);
 }
@@ -104,7 +104,7 @@ export async function recordPendingPurge(deps: PurgeDependencies, volumes: boole
   if (purge_pending === null) return;
   const line = formatPendingPurge(remaining, await containers.resourceUsers());
   tick.journal.warn(line);
-  tick.remarks.push(line);
+  tick.journal.remarks.push(line);
 }
 
 /** Retries the pending purge. Works without a desired state, since the token may have been revoked by the down. */

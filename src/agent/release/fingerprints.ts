@@ -2,7 +2,6 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
 import { isInterruption } from '../../../machines/outcomes.ts';
-import type { Bundle, Sha } from '../../../machines/types.ts';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import type { ComposeRelease, Compose } from '../engine/compose.ts';
@@ -15,7 +14,13 @@ import {
   networkDefinitionsOf,
 } from './grantedPrivileges.rules.ts';
 import type { EnvDigest } from './record.rules.ts';
-import { type OneShot, serviceDefinitionsOf, type ServiceFingerprint, unchangedOneShots } from './services.rules.ts';
+import {
+  type OneShot,
+  serviceDefinitionsOf,
+  type ServiceFingerprint,
+  type ServiceFingerprints,
+  unchangedOneShots,
+} from './services.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Releases } from './releases.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -41,19 +46,12 @@ interface ModelReader extends ReleaseFiles, SecretHider {
 interface OneShotHistory {
   readonly releases: Releases;
   readonly state: StateStore;
-  readonly tick: ReleaseTick;
 }
 
 interface OneShotRecorder {
   readonly releases: Releases;
   readonly orchestrator: Orchestrator;
   readonly tick: RunningTick;
-}
-
-/** What a tick knows of the services of a release. */
-export interface ReleaseTick extends RunningTick {
-  /** Service definitions of the release that is being applied. */
-  serviceDefinitions: { sha: Sha; services: ReadonlyMap<string, ServiceFingerprint> } | null;
 }
 
 /** Digests with this host's own key: they compare values that may be secret and reveal nothing about them (spec §12). */
@@ -112,47 +110,55 @@ export async function isEnvUnchanged(deps: ReleaseFiles, sha: string): Promise<b
   return found.bytes === recorded.bytes && (found.key !== recorded.key || found.mac === recorded.mac);
 }
 
-/** Records a fingerprint of each service. The model contains secrets, so only keyed digests are kept. */
-export async function recordServiceDefinitions(
-  deps: { settings: Settings; tick: ReleaseTick },
-  { sha, dir }: Bundle,
-  model: unknown,
-): Promise<void> {
+/** A fingerprint of each service of a rendered model with its files in `dir`: keyed digests, since the model contains secrets. */
+export async function fingerprintsOf(deps: SecretHider, dir: string, model: unknown): Promise<ServiceFingerprints> {
   const digest = await loadKeyedDigest(deps);
-  const services = [...serviceDefinitionsOf(model, dir)].map(([service, { text, ...definition }]) => {
-    return [service, { ...definition, fingerprint: digest.of(text) }] as const;
+  const services = [...serviceDefinitionsOf(model, dir)].map(([service, { text, image, ...definition }]) => {
+    return [service, { ...definition, image: deps.vault.conceal(image), fingerprint: digest.of(text) }] as const;
   });
-  deps.tick.serviceDefinitions = { sha, services: new Map(services) };
+  return new Map(services);
+}
+
+/** The fingerprints with the mounted content of each service, by the labels of the override. */
+export function withContentLabels(services: ServiceFingerprints, override: string): ServiceFingerprints {
+  const labels = labelsIn(override);
+  return new Map(
+    [...services].map(([service, definition]): [string, ServiceFingerprint] => {
+      return [service, { ...definition, fingerprint: `${definition.fingerprint}-${labels.get(service) ?? ''}` }];
+    }),
+  );
 }
 
 /**
  * One-shots that need not run in the rendered release: they finished in the applied release, or in an earlier attempt of this
- * one, and neither their definition nor their mounted content (by the labels of the override) changed.
+ * one, and neither their definition nor their mounted content changed.
  */
-export async function oneShotsToSkip(deps: OneShotHistory, sha: string, override: string): Promise<OneShot[]> {
-  const { releases, state, tick } = deps;
+export async function oneShotsToSkip(
+  { releases, state }: OneShotHistory,
+  sha: string,
+  services: ServiceFingerprints,
+): Promise<OneShot[]> {
   const { applied_sha, attempt, failing } = state.state;
-  if (tick.serviceDefinitions?.sha !== sha) return [];
-  const labels = labelsIn(override);
-  const services = [...tick.serviceDefinitions.services].map(([service, definition]): [string, ServiceFingerprint] => {
-    return [service, { ...definition, fingerprint: `${definition.fingerprint}-${labels.get(service) ?? ''}` }];
-  });
-  tick.serviceDefinitions = { sha, services: new Map(services) };
   const isOwn = [applied_sha ?? sha, attempt?.sha, failing?.sha].includes(sha);
   const shas = [...(applied_sha === null ? [] : [applied_sha]), ...(isOwn ? [sha] : [])];
   const records = await Promise.all(shas.map((each) => releases.readRecord(each)));
   return unchangedOneShots(
-    tick.serviceDefinitions.services,
+    services,
     records.flatMap((record) => record?.jobs ?? []),
   );
 }
 
 /** Records the finished one-shots of a failed bundle, so that its retry does not run them again. */
-export async function recordFinishedOneShots(deps: OneShotRecorder, sha: string): Promise<void> {
+export async function recordFinishedOneShots(
+  deps: OneShotRecorder,
+  sha: string,
+  services: ServiceFingerprints | null,
+): Promise<void> {
   try {
     const record = await deps.releases.readRecord(sha);
-    if (record !== null)
-      await deps.releases.writeRecord(sha, { ...record, jobs: await deps.orchestrator.finishedOneShots(record) });
+    if (record === null) return;
+    const jobs = await deps.orchestrator.finishedOneShots(record, services);
+    await deps.releases.writeRecord(sha, { ...record, jobs });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     deps.tick.journal.warn(`jobs of ${sha} may run again: ${error.message}`);
@@ -180,8 +186,7 @@ export async function createSecretHasher(deps: { settings: Settings }): Promise<
 /** The granted privileges with secrets replaced by digests, so that they may be written to a file. */
 export async function withoutSecrets(deps: SecretHider, granted: GrantedPrivileges): Promise<GrantedPrivileges> {
   const hide = await createSecretHasher(deps);
-  const redactor = deps.vault.redactor();
-  return hideSecrets(granted, (text) => (redactor.redact(text) === text ? text : hide(text)));
+  return hideSecrets(granted, (text) => (deps.vault.isSecretFree(text) ? text : hide(text)));
 }
 
 /** Privileges that the model of a release grants: recorded at validation or, for releases without a record, rendered now. */

@@ -3,8 +3,6 @@ import { mkdir, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { plainOutcome } from '../../../machines/outcomes.ts';
-import type { Journal } from '../journal/journal.ts';
-import { startTick } from '../tick.ts';
 import { cleanUp, collectGarbage, prune, pruneImages, type GarbageDependencies } from './garbage.ts';
 import { openReleases, type Releases } from './releases.ts';
 
@@ -22,10 +20,7 @@ function fail(line: string): never {
 }
 
 /** A host with a container outside the project that has this mount. */
-function depsWith(
-  mount: string,
-  { hold }: Pick<GarbageDependencies['tick'], 'hold'> = { hold: null },
-): GarbageDependencies {
+function depsWith(mount: string): GarbageDependencies {
   const holder = { id: '1', name: 'x', project: null, image: 'x', imageId: 'x', networks: [] };
   return {
     releases,
@@ -38,7 +33,7 @@ function depsWith(
     otherEnvs: () => [],
     state: { state: { applied_sha: current, attempt: null } },
     stop: new AbortController(),
-    tick: { hold, journal: { info: () => undefined, warn: fail } },
+    tick: { journal: { info: () => undefined, warn: fail } },
   } as unknown as GarbageDependencies;
 }
 
@@ -52,13 +47,13 @@ async function remaining(mount: string): Promise<string[]> {
 
 const hold = { until: '2100-01-01T00:00:00.000Z', reason: null, since: '2026-11-26T11:00:00.000Z', isDamaged: false };
 it.each([
-  ['a held host', { hold }],
-  ['a host whose hold the tick could not read', startTick({ forTick: () => null } as unknown as Journal)],
+  ['a held host', hold],
+  ['a host whose hold the tick could not read', undefined],
 ])('keeps every release of %s, also with --prune', async (_, held) => {
-  await cleanUp(depsWith('/', held), 'held', null);
-  await prune(depsWith('/', held), { outcome: plainOutcome('held') });
+  await cleanUp(depsWith('/'), 'held', { desired: null, hold: held });
+  await prune(depsWith('/'), { outcome: plainOutcome('held'), hold: held });
   expect(await list()).toEqual([current, old]);
-  await cleanUp(depsWith('/'), 'converged', null);
+  await cleanUp(depsWith('/'), 'converged', { desired: null, hold: null });
   expect(await list()).toEqual([current]);
 });
 

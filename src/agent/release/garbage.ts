@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { type Ending, endings } from '../../../machines/endings.ts';
 import { Fault } from '../../../machines/fault.ts';
+import type { ApplyStart } from '../../../machines/services.ts';
 import type { DesiredState, Outcome, Sha } from '../../../machines/types.ts';
 import { diskFault, isEACCES, isENOENT } from '../../core/errors.rules.ts';
 import { printable } from '../../core/text.rules.ts';
@@ -17,7 +18,6 @@ import type { RunningTick } from '../journal/journal.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Orchestrator } from './orchestrator.ts';
-import type { HeldTick } from '../checkIn/hold.ts';
 
 /** What needs images on this host: the releases of its envs. */
 export interface ImageKeepers {
@@ -28,6 +28,8 @@ export interface ImageKeepers {
   readonly tick: RunningTick;
 }
 
+type Held = Pick<ApplyStart, 'hold'>;
+
 /** What a collection of garbage takes. */
 export interface GarbageDependencies extends ImageKeepers {
   readonly settings: Settings;
@@ -36,7 +38,7 @@ export interface GarbageDependencies extends ImageKeepers {
   readonly state: StateStore;
   readonly orchestrator: Orchestrator;
   readonly stop: AbortController;
-  readonly tick: HeldTick;
+  readonly tick: RunningTick;
 }
 
 /**
@@ -44,10 +46,14 @@ export interface GarbageDependencies extends ImageKeepers {
  * success, collects garbage.
  * Errors are logged as warnings; the next tick tries again.
  */
-export async function cleanUp(deps: GarbageDependencies, ending: Ending, desired: DesiredState | null): Promise<void> {
-  const { settings, state, stop, tick } = deps;
+export async function cleanUp(
+  deps: GarbageDependencies,
+  ending: Ending,
+  { desired, hold }: Held & { desired: DesiredState | null },
+): Promise<void> {
+  const { settings, state, stop } = deps;
   await warnOnError(deps, 'secrets of a failed bundle stay for now', () => stripEnvs(deps));
-  if (tick.hold !== null) return;
+  if (hold !== null) return;
   if ((state.state.purge_pending ?? null) !== null && !stop.signal.aborted)
     await warnOnError(deps, 'what a down left stays for now', async () => retryPurge(deps, desired));
   const succeeded = endings[ending].meta.exit === 0 && ending !== 'offlineLaptop';
@@ -202,8 +208,8 @@ export async function warnOnError(
 }
 
 /** `--prune` (spec §2): removes all releases except the applied one and, after an apply, dangling images; on a held host nothing. */
-export async function prune(deps: GarbageDependencies, { outcome }: { outcome: Outcome }): Promise<void> {
-  if (deps.tick.hold !== null) return;
+export async function prune(deps: GarbageDependencies, { hold, outcome }: Held & { outcome: Outcome }): Promise<void> {
+  if (hold !== null) return;
   await collectGarbage(deps, { keep: deps.state.state.applied_sha === null ? 0 : 1, written: 'removed' });
   if (outcome.ending === 'applied') await deps.orchestrator.prune();
 }

@@ -1,14 +1,8 @@
-import type {
-  Bundle,
-  DesiredState,
-  ObservedState,
-  ReportedContainer,
-  ServiceProblem,
-  Sha,
-} from '../../../machines/types.ts';
+import type { ObservedState, ReportedContainer, ServiceProblem, Sha } from '../../../machines/types.ts';
 import type { LostVolume, RestartCount } from '../state/state.rules.ts';
+import type { Carried, StartedRelease } from './cargo.ts';
 import type { RecordedImage, ReleaseRecord } from './record.rules.ts';
-import type { ExpectedService, OneShot } from './services.rules.ts';
+import type { ExpectedService, OneShot, ServiceFingerprints } from './services.rules.ts';
 
 /** The release that is to run. */
 export interface AppliedRelease {
@@ -45,6 +39,9 @@ export interface Observation {
   lostVolumes?: LostVolume[];
 }
 
+/** What a start takes. */
+export type StartInput = 'desired' | 'bundle' | 'project' | 'isApplied' | 'model' | 'release';
+
 /**
  * Changes and watches what runs; services do so in no other way. Each method throws `RUNTIME_UNAVAILABLE` when that cannot
  * be asked.
@@ -61,11 +58,11 @@ export interface Orchestrator {
   /** Makes sure that a release is on this host, if another one may have applied it. Throws what an apply throws. */
   obtain: (sha: Sha, signal: AbortSignal) => Promise<void>;
   /** Makes the images of a bundle available, with its registry logins. Throws `PULL_FAILED`. */
-  pull: (bundle: Bundle, signal: AbortSignal) => Promise<void>;
+  pull: (input: Carried<'bundle' | 'release'>, signal: AbortSignal) => Promise<void>;
   /** Starts a promoted bundle; its attempt records first that what runs changes from here on. Throws `UP_FAILED`. */
-  start: (input: { bundle: Bundle; desired: DesiredState }, signal: AbortSignal) => Promise<void>;
-  /** Waits until every service of a release is healthy (spec §12). Throws `UNHEALTHY`. */
-  waitUntilHealthy: (sha: Sha, signal: AbortSignal) => Promise<void>;
+  start: (input: Carried<StartInput>, signal: AbortSignal) => Promise<StartedRelease>;
+  /** Waits until every service of a release that was started is healthy (spec §12). Throws `UNHEALTHY`. */
+  waitUntilHealthy: (input: Carried<'bundle' | 'started'>, signal: AbortSignal) => Promise<void>;
   /**
    * Starts a release that was applied before, waits until it is healthy, and removes what only the attempt made. Throws
    * `RELEASE_INCOMPLETE` when it cannot run as it did.
@@ -75,8 +72,10 @@ export interface Orchestrator {
   removeUnused: () => Promise<void>;
   /** The image that each reference names, by what runs. */
   runningImages: () => Promise<RunningImage[]>;
-  /** The finished one-shots of a release. */
-  finishedOneShots: (record: ReleaseRecord) => Promise<OneShot[]>;
+  /** The finished one-shots of a release; without its services, those that were recorded. */
+  finishedOneShots: (record: ReleaseRecord, services: ServiceFingerprints | null) => Promise<OneShot[]>;
+  /** The containers of the project, as a report has them; those that were just found healthy are not looked at again. */
+  containers: () => Promise<ReportedContainer[]>;
   /** Names of the project's volumes. */
   volumes: () => Promise<string[]>;
   /** Removes the project; its volumes only with `volumes`. Throws `DOWN_FAILED`. */

@@ -9,6 +9,7 @@ import {
   writtenServicesOf,
 } from '../../bundle/plan/writtenServices.rules.ts';
 import { type InspectedContainer, isRestartedByEngine, type ObservedContainer } from '../engine/container.rules.ts';
+import type { Concealed } from '../../../machines/types.ts';
 import { objectOf, textOf, textsOf } from './model.rules.ts';
 
 /** What a release keeps of a service, so that it can be judged without the model. */
@@ -189,10 +190,13 @@ interface ServiceDefinition {
 /** What a service of the new release consists of, without any value of a secret. */
 export interface ServiceFingerprint {
   fingerprint: string;
-  image: string;
+  image: Concealed;
   pullPolicy: string | null;
   volumes: string[];
 }
+
+/** The services of a release by name. */
+export type ServiceFingerprints = ReadonlyMap<string, ServiceFingerprint>;
 
 /**
  * The services of a rendered model, by what a run depends on: without the release's directory, `depends_on` and
@@ -237,10 +241,7 @@ interface RenderedService {
 }
 
 /** The finished one-shots that the new release contains unchanged, with the same volumes. */
-export function unchangedOneShots(
-  fingerprints: ReadonlyMap<string, ServiceFingerprint>,
-  finished: readonly OneShot[],
-): OneShot[] {
+export function unchangedOneShots(fingerprints: ServiceFingerprints, finished: readonly OneShot[]): OneShot[] {
   const same = finished.filter(({ service, fingerprint, volumes }) => {
     const now = fingerprints.get(service);
     return now?.fingerprint === fingerprint && new Set(now.volumes).symmetricDifference(new Set(volumes)).size === 0;
@@ -250,7 +251,7 @@ export function unchangedOneShots(
 
 /** Facts to find the finished one-shots of a release. */
 interface OneShotSearch {
-  fingerprints: ReadonlyMap<string, ServiceFingerprint>;
+  fingerprints: ServiceFingerprints;
   /** One-shots that were not started, because they had finished before. */
   skipped: readonly OneShot[];
   /** Starts of containers before `compose up`, by id: an unchanged start belongs to an earlier release. */

@@ -4,7 +4,7 @@ import { Vault } from './vault.ts';
 function fullVault(): Vault {
   const vault = new Vault();
   vault.setToken('token-secret');
-  vault.setCandidateToken('candidate-secret');
+  vault.setCandidate({ token: 'candidate-secret', ttlS: 60, renewable: true, issuedAt: new Date() });
   vault.setLeaseToken('lease-secret');
   vault.setValue('DB_PASSWORD', 'value-secret');
   vault.registerForRedaction('grant-secret');
@@ -16,11 +16,21 @@ describe('the vault', () => {
     const vault = fullVault();
     expect(vault.hasToken()).toBe(true);
     expect(vault.token()).toBe('token-secret');
-    expect(vault.candidateToken()).toBe('candidate-secret');
+    expect(vault.candidate()?.token).toBe('candidate-secret');
     expect(vault.leaseToken()).toBe('lease-secret');
     expect(vault.value('DB_PASSWORD')).toBe('value-secret');
     expect(vault.value('OTHER')).toBeUndefined();
-    expect([...vault.values()]).toEqual([['DB_PASSWORD', 'value-secret']]);
+    expect([...vault.valuesOf(['DB_PASSWORD', 'OTHER'])]).toEqual([['DB_PASSWORD', 'value-secret']]);
+  });
+
+  it('conceals only texts that contain a secret, and reveals them until it is cleared', () => {
+    const vault = fullVault();
+    const [plain, hidden] = [vault.conceal('registry/app:1'), vault.conceal('registry/value-secret:1')];
+    expect([plain, hidden]).toEqual(['registry/app:1', '[concealed 1]']);
+    expect(vault.conceal('registry/value-secret:1')).toBe(hidden);
+    expect([vault.reveal(plain), vault.reveal(hidden)]).toEqual(['registry/app:1', 'registry/value-secret:1']);
+    vault.clear();
+    expect(vault.reveal(hidden)).toBe('[concealed 1]');
   });
 
   it('has no token before one is set', () => {
@@ -33,8 +43,8 @@ describe('the vault', () => {
   it('redacts every secret that was ever set', () => {
     const vault = fullVault();
     vault.setToken('newer-secret');
-    vault.setCandidateToken(null);
-    expect(vault.candidateToken()).toBeNull();
+    vault.setCandidate(null);
+    expect(vault.candidate()).toBeNull();
     const text = 'token-secret candidate-secret lease-secret value-secret grant-secret newer-secret';
     expect(vault.redactor().redact(text)).toBe(Array(6).fill('[REDACTED]').join(' '));
   });
@@ -52,9 +62,9 @@ describe('the vault', () => {
     const vault = fullVault();
     vault.clear();
     expect(vault.hasToken()).toBe(false);
-    expect(vault.candidateToken()).toBeNull();
+    expect(vault.candidate()).toBeNull();
     expect(vault.leaseToken()).toBeNull();
-    expect(vault.values().size).toBe(0);
+    expect(vault.valuesOf(['DB_PASSWORD']).size).toBe(0);
     expect(vault.redactor().redact('token-secret')).toBe('token-secret');
   });
 

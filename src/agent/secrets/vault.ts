@@ -1,6 +1,16 @@
 import { inspect } from 'node:util';
 import { createRedactor, type Redactor } from './redactor.ts';
 import { createMemorySweep } from './memory.ts';
+import type { Concealed } from '../../../machines/types.ts';
+
+/** A token that a grant was exchanged for, and no check-in has decided about. */
+export interface CandidateToken {
+  token: string;
+  /** Seconds, at the time of its issue. */
+  ttlS: number;
+  renewable: boolean;
+  issuedAt: Date;
+}
 
 /**
  * Holds the secrets that the agent reads, for the duration of one tick; nothing else keeps one.
@@ -9,9 +19,10 @@ import { createMemorySweep } from './memory.ts';
  */
 export class Vault {
   #token: string | null = null;
-  #candidateToken: string | null = null;
+  #candidate: CandidateToken | null = null;
   #leaseTokens: string[] = [];
   readonly #values = new Map<string, string>();
+  readonly #concealed = new Map<string, string>();
   readonly #redacted = new Set<string>();
   readonly #scheduleSweep: (tokenOnly: boolean) => void;
   #redactor: Redactor | null = null;
@@ -29,13 +40,13 @@ export class Vault {
   }
 
   /** Sets a token that becomes the store token once the tenancy service has accepted it; null when that is decided. */
-  setCandidateToken(token: string | null): void {
-    if (token !== null) this.registerForRedaction(token);
-    this.#candidateToken = token;
+  setCandidate(candidate: CandidateToken | null): void {
+    if (candidate !== null) this.registerForRedaction(candidate.token);
+    this.#candidate = candidate;
   }
 
-  candidateToken(): string | null {
-    return this.#candidateToken;
+  candidate(): CandidateToken | null {
+    return this.#candidate;
   }
 
   /** The store token; throws when there is none. */
@@ -74,8 +85,28 @@ export class Vault {
     return this.#values.get(variable);
   }
 
-  values(): ReadonlyMap<string, string> {
-    return this.#values;
+  /** The values of these variables of the bundle; one that the vault does not have is left out. */
+  valuesOf(variables: readonly string[]): ReadonlyMap<string, string> {
+    const known = [...new Set(variables)].map((name) => [name, this.#values.get(name)] as const);
+    return new Map(known.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  }
+
+  /** True when a text contains no secret, so that it may be written to disk. */
+  isSecretFree(text: string): boolean {
+    return this.redactor().redact(text) === text;
+  }
+
+  /** Keeps a text that contains a secret; what is returned may travel, and `reveal` gives the text for it. */
+  conceal(text: string): Concealed {
+    if (this.isSecretFree(text)) return text as Concealed;
+    const [known] = [...this.#concealed].find(([, each]) => each === text) ?? [];
+    const name = known ?? `[concealed ${this.#concealed.size + 1}]`;
+    this.#concealed.set(name, text);
+    return name as Concealed;
+  }
+
+  reveal(text: Concealed): string {
+    return this.#concealed.get(text) ?? text;
   }
 
   /** Registers a secret that is redacted but not stored: a grant, a JWT, a registry login. */
@@ -102,9 +133,10 @@ export class Vault {
   clear(): void {
     const tokenOnly = !this.#hasUntrackedSecrets && this.#redacted.size === (this.hasToken() ? 1 : 0);
     this.#token = null;
-    this.#candidateToken = null;
+    this.#candidate = null;
     this.#leaseTokens = [];
     this.#values.clear();
+    this.#concealed.clear();
     this.#redacted.clear();
     this.#redactor = null;
     this.#hasUntrackedSecrets = false;

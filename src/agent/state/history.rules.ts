@@ -1,6 +1,6 @@
 import { isTimestamp } from '../../core/formats.rules.ts';
 import type { Ending } from '../../../machines/endings.ts';
-import type { Sha } from '../../../machines/types.ts';
+import type { Hold, Sha } from '../../../machines/types.ts';
 
 /** One line of `history.jsonl`: a tick that mattered, or what an operator ordered. Times are RFC 3339 in UTC. */
 export type HistoryEntry = TickEntry | HoldEntry | UnholdEntry;
@@ -92,14 +92,4 @@ function isTime(value: unknown): boolean {
 
 function isTextList(value: unknown): boolean {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
-}
-
-/** An order of the host's operator that nothing be applied, healed or taken down there. */
-export interface Hold {
-  /** When it ends by itself (RFC 3339, UTC). */
-  until: string;
-  /** One line of the operator's. */
-  reason: string | null;
-  /** Login name of who made it, as the host knew it; absent where it knew none, and in holds of older versions. */
-  by?: string;
 }

@@ -65,14 +65,13 @@ interface TickFacts {
   outcome: Pick<Outcome, 'lines' | 'reason' | 'reverted'> | null;
   /** Version of the applied bundle. */
   version: string | null;
-  signers: readonly string[];
 }
 
 /** Characters of a reason that are kept, and signers. */
 const [maxReason, maxSigners] = [500, 16];
 
 /** The history's entry of a tick that has ended. */
-export function tickEntryOf(trace: Trace, { outcome, version, signers }: TickFacts): TickEntry {
+export function tickEntryOf(trace: Trace, { outcome, version }: TickFacts): TickEntry {
   const { started_at: at, tick, ms, ending, codes, decisions } = trace;
   const healed = outcome?.reason.startsWith('healed:') ?? false;
   const desired = decisions.findLast((each) => each.word === 'desired');
@@ -85,9 +84,14 @@ export function tickEntryOf(trace: Trace, { outcome, version, signers }: TickFac
     reverted: outcome?.reverted === true || decisions.some(isRevert),
     sha: desired?.desired ?? null,
     version: ending === 'applied' ? version : null,
-    signers: signers.slice(0, maxSigners),
+    signers: signersIn(trace).slice(0, maxSigners),
     reason: reason && reason.slice(0, maxReason),
   };
+}
+
+/** Who signed the bundle that the tick was to apply. */
+function signersIn({ decisions }: Trace): readonly string[] {
+  return decisions.findLast((each) => each.word === 'signed')?.signers ?? [];
 }
 
 /** True when the tick converged as the one before did, so that the history need not be asked whether it matters. */

@@ -22,8 +22,7 @@ import {
 } from './metrics.rules.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { StateStore } from '../state/stateFile.ts';
-import type { HealthTick } from '../health/observeHost.ts';
-import type { HeldTick } from '../checkIn/hold.ts';
+import type { TickResult } from '../../../machines/types.ts';
 import { staleCheckIn } from '../checkIn/checkInAge.rules.ts';
 
 /** What the metrics of a tick are made of. */
@@ -31,13 +30,19 @@ export interface MetricsDependencies {
   readonly settings: Settings;
   readonly journal: Journal;
   readonly state: StateStore;
-  readonly tick: Pick<HealthTick & HeldTick, 'containers' | 'hold'>;
+}
+
+/** A tick that has ended. */
+export interface PublishedTick extends Pick<TickResult, 'hold' | 'containers'> {
+  trace: Trace;
+  /** Null where traces are not exported. */
+  exported: ExportResult | null;
 }
 
 /** Where the metrics of the ticks of one process go. */
 export interface MetricsOutput {
   /** Tells the metrics after a tick; what fails is only logged. */
-  publish: (trace: Trace, exported: ExportResult | null) => Promise<void>;
+  publish: (ended: PublishedTick) => Promise<void>;
   close: () => Promise<void>;
 }
 
@@ -48,17 +53,18 @@ export async function openMetricsOutput(deps: MetricsDependencies, listen: strin
   const file = textfile === null ? null : openMetricsFile(textfile);
   let text = '';
   const listener = listen === null ? null : await tryToListen(deps, listen, () => text);
-  const publish = async (trace: Trace, exported: ExportResult | null) => {
+  const publish = async (ended: PublishedTick) => {
+    const { trace, exported } = ended;
     const before = tickCountsIn((await file?.read()) || text);
     const counts = exported === null ? before : countExport(before, exported);
-    const facts = await factsOf(deps, trace);
+    const facts = await factsOf(deps, ended);
     text = formatPrometheusText(labelledBy(env, tickMetrics(facts, countTick(counts, trace, new Date()))));
     await file?.write(text);
   };
   return {
-    publish: async (trace, exported) => {
-      if (trace.ending === 'busy') return; // whoever holds the lock tells about the host
-      await publish(trace, exported).catch((error: unknown) => {
+    publish: async (ended) => {
+      if (ended.trace.ending === 'busy') return; // whoever holds the lock tells about the host
+      await publish(ended).catch((error: unknown) => {
         deps.journal.warn(`no metrics of this tick: ${messageOf(error)}`);
       });
     },
@@ -79,8 +85,10 @@ async function tryToListen(
   }
 }
 
-async function factsOf({ settings, state, tick }: MetricsDependencies, trace: Trace): Promise<TickFacts> {
-  const { containers, hold } = tick;
+async function factsOf(
+  { settings, state }: MetricsDependencies,
+  { trace, hold, containers }: PublishedTick,
+): Promise<TickFacts> {
   const { interval_s: intervalS, laptop_mode: laptop } = settings;
   const now = new Date();
   const filesystems = await filesystemsOf(pathsOf(settings));

@@ -7,7 +7,7 @@ import { observe } from '../compose/observe.ts';
 import type { Settings } from '../config/settings.ts';
 import { createContainers } from '../engine/containers.ts';
 import { readApplied, type ObserverDependencies } from '../health/observeHost.ts';
-import type { Journal } from '../journal/journal.ts';
+import { type Journal, openTickJournal } from '../journal/journal.ts';
 import type { Output } from '../journal/terminal.ts';
 import type { Observation } from '../release/orchestrator.ts';
 import { Releases } from '../release/releases.ts';
@@ -135,7 +135,7 @@ function observerDependencies(settings: Settings, state: State, signal: AbortSig
     state: readOnly(state),
     releases: new Releases(settings.state_dir, `${settings.state_dir}/${settings.env}`),
     containers: createContainers({ containerHost: settings.container_host, project, signal }),
-    tick: { id: '', startedAt: new Date(), journal: silentJournal, remarks: [] },
+    tick: { id: '', clock: { startedAt: new Date(), durationsMs: {} }, journal: openTickJournal(silentJournal, '') },
   };
 }
 

@@ -29,7 +29,7 @@ async function endTick(ending: Trace['ending'], wasQuiet: boolean): Promise<void
     ...{ schema: 1, tick: 't', version: '0', env: 'eu-1', intent: 'tick', started_at: '2026-11-26T12:00:00.000Z' },
     ...{ ms: 9, exit: 0, ending, codes: [], steps: [], decisions: [] },
   };
-  const deps = { settings: { state_dir }, state: { state: { applied_version: '1' } }, tick: { signers: [] } };
+  const deps = { settings: { state_dir }, state: { state: { applied_version: '1' } } };
   const add = historyOf(deps as unknown as AgentParts, { trace, outcome: plainOutcome(ending) });
   await add(wasQuiet);
 }

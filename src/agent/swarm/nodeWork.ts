@@ -19,10 +19,10 @@ const pollMs = 500;
 
 /** Removes the stack's volumes on the other nodes; what stays is named in journal and report, with its node. */
 async function purgeOtherNodes(context: SwarmDependencies, signal: AbortSignal): Promise<void> {
-  const { journal, remarks } = context.deps.tick;
+  const { journal } = context.deps.tick;
   const tell = (line: string) => {
     journal.warn(line);
-    remarks.push(line);
+    journal.remarks.push(line);
   };
   await work(context, { what: 'volumes', job: volumeRemoval(context.deps.project), tell }, signal);
 }

@@ -1,9 +1,10 @@
 import { failedFault } from '../../../machines/fault.ts';
-import type { Bundle, DesiredState, ObservedState, Sha } from '../../../machines/types.ts';
+import type { DesiredState, ObservedState, Sha } from '../../../machines/types.ts';
 import { registryOf } from '../../registry/imageReference.rules.ts';
 import { imageDigest, RegistryError } from '../../registry/repository.ts';
 import * as steps from '../apply/index.ts';
-import { isSecretFree, registryLoginsOf } from '../apply/readSecrets.ts';
+import { registryLoginsOf } from '../engine/registries.ts';
+import type { Carried } from '../release/cargo.ts';
 import { isOutside, leaderInstead, membershipFault } from '../engine/engineAnswer.rules.ts';
 import { pruneImages, warnOnError } from '../release/garbage.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
@@ -39,13 +40,17 @@ export function createSwarmOrchestrator(
     observe: (applied) => observe(context(), applied),
     adopt: async () => [], // the swarm makes containers itself
     obtain: (sha, signal) => obtainRelease(context(), sha, signal),
-    pull: (bundle, signal) => pinImages(context(), bundle, signal),
-    start: ({ bundle }, signal) => start(context(), bundle, signal),
-    waitUntilHealthy: (sha, signal) => waitUntilHealthy(context(), sha, signal),
+    pull: (input, signal) => pinImages(context(), input, signal),
+    start: async ({ bundle }, signal) => {
+      await start(context(), bundle, signal);
+      return { wait: null };
+    },
+    waitUntilHealthy: ({ bundle }, signal) => waitUntilHealthy(context(), bundle.sha, signal),
     restore: ({ sha }, signal) => restore(context(), sha, signal),
     removeUnused: () => removeUnmounted(context()),
     runningImages: async () => [...digests].map(([reference, id]) => ({ reference, id })),
     finishedOneShots: async ({ jobs = [] }) => jobs,
+    containers: async () => (await observe(context(), null)).containers,
     volumes: () => shared.swarm.volumes(),
     down: (options, signal) => down(context(), options, signal),
     prune: async () => {
@@ -92,15 +97,20 @@ async function forgetSecrets({ deps, state }: SwarmDependencies, acts: boolean):
  * Asks registries for the digest of each image of a bundle, so that every node gets the same one, now and after a revert.
  * The nodes pull by themselves. Throws `PULL_FAILED`.
  */
-export async function pinImages(context: SwarmDependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
+export async function pinImages(
+  context: SwarmDependencies,
+  { bundle, release }: Carried<'bundle' | 'release'>,
+  signal: AbortSignal,
+): Promise<void> {
   const { deps, digests } = context;
   const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
   deps.vault.noteUntrackedSecrets(); // tokens of registries
   try {
-    for (const [service, { image }] of deps.tick.serviceDefinitions?.services ?? []) {
+    for (const [service, rendered] of release.services) {
+      const image = deps.vault.reveal(rendered.image);
       const digest = await imageDigest(image, access).catch((error: unknown) => {
         if (!(error instanceof RegistryError)) throw error;
-        const why = isSecretFree(deps, registryOf(image)) ? error.message : 'its registry cannot be asked';
+        const why = deps.vault.isSecretFree(registryOf(image)) ? error.message : 'its registry cannot be asked';
         throw failedFault('PULL_FAILED', `the image of ${service} has no digest: ${why}`);
       });
       digests.set(image, digest);
@@ -118,8 +128,11 @@ export async function obtainRelease({ deps, state }: SwarmDependencies, sha: Sha
   const applied = state.record?.sha === sha ? state.record : null;
   if (await isHere(deps, sha, applied)) return;
   deps.tick.journal.info(`release ${sha} was applied by another manager; its bundle and secrets are fetched`);
-  const own = { ...deps, tick: { ...deps.tick } };
-  await render(own, sha, signal);
+  try {
+    await render(deps, sha, signal);
+  } finally {
+    await deps.releases.clearStaging(sha, signal);
+  }
   await deps.releases.dropBackup(sha);
   const rendered = await deps.releases.readRecord(sha);
   if (applied === null || rendered === null) return;
@@ -135,14 +148,14 @@ async function isHere({ releases }: SwarmAgent, sha: Sha, applied: ReleaseRecord
 /** The steps of an apply until the release is on the disk; nothing that runs is changed. */
 async function render(deps: SwarmAgent, sha: Sha, signal: AbortSignal): Promise<void> {
   const desired = desiredAgain(deps, sha);
-  await steps.download(deps, { desired }, signal);
-  await steps.verifySignatures(deps, { desired }, signal);
-  const bundle = await steps.unpack(deps, { desired }, signal);
-  await steps.validateBundle(deps, { bundle, desired }, signal);
-  await steps.readSecrets(deps, { bundle }, signal);
-  await steps.validateRenderedModel(deps, { bundle }, signal);
-  await steps.verifyImages(deps, { bundle }, signal);
-  await steps.renderRelease(deps, { bundle }, signal);
+  const { archive } = await steps.download(deps, { desired }, signal);
+  const { signatures } = await steps.verifySignatures(deps, { archive }, signal);
+  const unpacked = await steps.unpack(deps, { archive, signatures }, signal);
+  const validated = { ...unpacked, ...(await steps.validateBundle(deps, { ...unpacked, desired }, signal)) };
+  const { secrets } = await steps.readSecrets(deps, validated, signal);
+  const { model } = await steps.validateRenderedModel(deps, { ...validated, secrets }, signal);
+  const { images } = await steps.verifyImages(deps, { ...validated, model }, signal);
+  await steps.renderRelease(deps, { ...validated, secrets, model, images }, signal);
 }
 
 function desiredAgain({ settings, state }: SwarmAgent, sha: Sha): DesiredState {

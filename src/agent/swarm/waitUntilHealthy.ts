@@ -23,7 +23,7 @@ import {
 } from './stackHealth.rules.ts';
 import { newestTasks, type StackFacts, type StackTask } from './stackTask.rules.ts';
 import type { RunningTick } from '../journal/journal.ts';
-import type { ApplyTick, UnpackDependencies } from '../apply/unpack.ts';
+import type { UnpackDependencies } from '../apply/unpack.ts';
 import type { SecretsDependencies } from '../apply/readSecrets.ts';
 import type { ValidateDependencies } from '../apply/validate.ts';
 import type { ImageDependencies } from '../apply/verifyImages.ts';
@@ -45,7 +45,7 @@ export interface SwarmAgent
     ImageKeepers {
   readonly releases: Releases;
   readonly containers: Containers;
-  readonly tick: ApplyTick;
+  readonly tick: RunningTick;
 }
 
 /** Tasks whose logs a report has. */
@@ -68,7 +68,7 @@ export async function waitUntilHealthy(context: SwarmDependencies, sha: Sha, sig
   for (;;) {
     const services = stackServicesOf(await readStack(context), release);
     const nowMs = monotonicMs();
-    tick.readProgress = () => progressOf(services);
+    tick.journal.progress = () => progressOf(services);
     if (tasksOf(services) !== seen) [stableSinceMs, seen] = [nowMs, tasksOf(services)];
     const isSettled = nowMs - stableSinceMs >= settings.settle_s * 1000;
     if (isSettled && services.every(({ status }) => status === 'healthy')) return;
@@ -158,7 +158,7 @@ function tellMoves({ tick }: { tick: RunningTick }, moved: readonly StackTask[])
   for (const { name, movedFrom } of moved) {
     const line = `${name} is in place of a task on ${movedFrom}, which is down`;
     tick.journal.warn(line);
-    tick.remarks.push(line);
+    tick.journal.remarks.push(line);
   }
 }
 

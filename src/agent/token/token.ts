@@ -1,10 +1,11 @@
 import { endings } from '../../../machines/endings.ts';
-import { failedFault, Fault } from '../../../machines/fault.ts';
-import type { Outcome, RunOptions } from '../../../machines/types.ts';
-import { type State, unknownTokenStatus, type TokenStatus } from '../state/state.rules.ts';
+import { failedFault, Fault, faultFacts, faultOf } from '../../../machines/fault.ts';
+import type { FaultFacts, Outcome, RunOptions } from '../../../machines/types.ts';
+import { redactFault } from '../journal/faults.ts';
+import type { State } from '../state/state.rules.ts';
 import { expiresSoon, issuedTokenStatus, needsNewLease, renewedTokenStatus } from './token.rules.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Vault } from '../secrets/vault.ts';
+import type { CandidateToken, Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Credentials } from './credentials.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
@@ -21,35 +22,27 @@ export interface TokenDependencies {
   readonly tenancy: Tenancy;
   readonly secretstore: Secretstore;
   readonly recordDecision: (decision: Decision) => void;
-  readonly tick: TokenTick;
-}
-
-/** What a tick knows of its token. */
-export interface TokenTick extends RunningTick {
-  /** Why the grant was refused; the stored token is used instead. */
-  grantRefusal: Fault | null;
-  /** Status of the token that the grant was exchanged for. */
-  candidateStatus: TokenStatus | null;
+  readonly tick: RunningTick;
 }
 
 /**
- * Exchanges the grant for the agent's token (spec §11). Returns false when the grant is refused and the stored token still
+ * Exchanges the grant for the agent's token (spec §11). Returns the refusal of a grant when the stored token still
  * works; with the intent `bootstrap` every refusal is thrown.
  */
 export async function bootstrap(
   deps: TokenDependencies,
   { intent }: Pick<RunOptions, 'intent'>,
   signal: AbortSignal,
-): Promise<{ exchanged: boolean }> {
+): Promise<{ exchanged: boolean; refusal: FaultFacts | null }> {
   const hasStored = deps.vault.hasToken();
   try {
     await exchangeGrant(deps, intent, signal);
-    return { exchanged: true };
+    return { exchanged: true, refusal: null };
   } catch (error) {
     if (intent === 'bootstrap' || !hasStored || !isGrantRefusal(error) || !(await isTokenValid(deps, signal)))
       throw error;
     await recordGrantRefusal(deps, error);
-    return { exchanged: false };
+    return { exchanged: false, refusal: faultFacts(redactFault(deps, error)) };
   }
 }
 
@@ -63,7 +56,7 @@ async function exchangeGrant(
   intent: RunOptions['intent'],
   signal: AbortSignal,
 ): Promise<void> {
-  const { credentials, secretstore, settings, tick, vault } = deps;
+  const { credentials, secretstore, settings, vault } = deps;
   const grant = await credentials.readGrant().catch((error: unknown) => {
     vault.noteUntrackedSecrets();
     throw error;
@@ -71,20 +64,16 @@ async function exchangeGrant(
   if (grant === null) throw grantAbsentFault(deps);
   vault.registerForRedaction(grant);
   const login = await secretstore.login({ kind: 'grant', role: settings.secretstore_role, jwt: grant }, signal);
-  tick.candidateStatus = issuedTokenStatus(login, new Date());
+  const candidate = { ...login, issuedAt: new Date() };
   const isFirst = !vault.hasToken();
-  if (isFirst) await storeToken(deps, login.token);
-  else vault.setCandidateToken(login.token);
+  if (isFirst) await storeToken(deps, candidate);
+  else vault.setCandidate(candidate);
   const proof = await secretstore.lookupSelf(login.token, signal);
   if ('denied' in proof) throw failedFault('BOOTSTRAP_REFUSED', lookupDenied);
   if (proof.dead) throw failedFault('BOOTSTRAP_REFUSED', 'the new token is refused');
   if (isFirst) await removeUsedGrant(deps);
   else if (intent === 'bootstrap') {
-    const result = await tryCandidate(
-      deps,
-      { candidate: login.token, call: () => deps.tenancy.lease('renew', signal) },
-      signal,
-    );
+    const result = await tryCandidate(deps, { candidate, call: () => deps.tenancy.lease('renew', signal) }, signal);
     if ('refusal' in result) throw supersededFault();
   }
 }
@@ -118,7 +107,6 @@ function supersededFault(): Fault {
 async function recordGrantRefusal({ settings, state, tick, vault }: TokenDependencies, refusal: Fault): Promise<void> {
   const { token } = state.state;
   const grant_refused = vault.redactor().redact(refusal.message);
-  tick.grantRefusal = refusal;
   tick.journal.warn(`${grant_refused}; the stored token is used: remove or replace ${settings.bootstrap_file}`);
   if (token.grant_refused !== grant_refused) await state.update({ token: { ...token, grant_refused } });
 }
@@ -130,12 +118,12 @@ async function recordGrantRefusal({ settings, state, tick, vault }: TokenDepende
  */
 async function tryCandidate<T>(
   deps: TokenDependencies,
-  { candidate, call }: { candidate: string; call: () => Promise<T> },
+  { candidate, call }: { candidate: CandidateToken; call: () => Promise<T> },
   signal: AbortSignal,
 ): Promise<{ answer: T } | { refusal: Fault }> {
   const { secretstore, vault } = deps;
   const stored = vault.token();
-  vault.setToken(candidate);
+  vault.setToken(candidate.token);
   const result = await call().then(
     (answer) => ({ answer }),
     (error: unknown) => ({ error }),
@@ -148,8 +136,8 @@ async function tryCandidate<T>(
     return result;
   }
   if (!isRefused(result.error)) throw result.error;
-  vault.setCandidateToken(null);
-  await secretstore.revokeSelf(candidate, signal).catch(() => undefined);
+  vault.setCandidate(null);
+  await secretstore.revokeSelf(candidate.token, signal).catch(() => undefined);
   return { refusal: result.error };
 }
 
@@ -159,11 +147,12 @@ function isRefused(error: unknown): error is Fault {
 }
 
 /** Stores a token as the token of the agent, on disk and in the vault. */
-async function storeToken({ credentials, state, tick, vault }: TokenDependencies, token: string): Promise<void> {
+async function storeToken({ credentials, state, vault }: TokenDependencies, candidate: CandidateToken): Promise<void> {
+  const { token, issuedAt } = candidate;
   await credentials.writeToken(token);
   vault.setToken(token);
-  vault.setCandidateToken(null);
-  await state.update({ token: tick.candidateStatus ?? unknownTokenStatus() });
+  vault.setCandidate(null);
+  await state.update({ token: issuedTokenStatus(candidate, issuedAt) });
 }
 
 /** Removes the grant file after the exchange. */
@@ -180,12 +169,12 @@ async function removeUsedGrant({ credentials, tick }: TokenDependencies): Promis
  */
 export async function callAuthenticated<T>(
   deps: TokenDependencies,
-  call: () => Promise<T>,
+  { grantRefusal, call }: { grantRefusal: FaultFacts | null; call: () => Promise<T> },
   signal: AbortSignal,
 ): Promise<T> {
-  const { tick, vault } = deps;
-  const candidate = vault.candidateToken();
-  if (candidate === null) return call().catch((error: unknown) => throwRefusal(tick.grantRefusal, error));
+  const candidate = deps.vault.candidate();
+  const refused = grantRefusal && faultOf(grantRefusal);
+  if (candidate === null) return call().catch((error: unknown) => throwRefusal(refused, error));
   const result = await tryCandidate(deps, { candidate, call }, signal);
   if ('answer' in result) return result.answer;
   const answer = await call().catch((error: unknown) => throwRefusal(result.refusal, error));
@@ -243,7 +232,7 @@ export async function renewToken(
  * itself; that is logged unless the tick ended offline anyway.
  */
 async function revokeShortLived({ secretstore, tick, vault }: TokenDependencies, { ending }: Outcome): Promise<void> {
-  for (const token of [...vault.leaseTokens(), vault.candidateToken()].filter((each) => each !== null))
+  for (const token of [...vault.leaseTokens(), vault.candidate()?.token ?? null].filter((each) => each !== null))
     try {
       await secretstore.revokeSelf(token, AbortSignal.timeout(REVOKE_TIMEOUT_MS));
     } catch (error) {
