@@ -13,7 +13,7 @@ import type {
 } from './types.ts';
 
 /**
- * Declares a service that the machines invoke, by name, input and output; `src/agent/services.ts` provides the
+ * Declares a service that the machines invoke, by name, input and output; `src/agent/createAgent.ts` provides the
  * implementations. A service without one rejects with its name.
  */
 function declareService<TOutput = void, TInput = void>(name: string): PromiseActorLogic<TOutput, TInput> {

@@ -1,6 +1,5 @@
 import { contains, parseSubnet } from '../../bundle/compose/networks.rules.ts';
 import {
-  containerFactsOf,
   type CreatedContainer,
   type CreatedNetwork,
   type CreatedResource,
@@ -10,7 +9,8 @@ import {
   serviceOf,
 } from '../engine/createdContainer.rules.ts';
 import { type DefinedNetwork, factOfPodman, type NamedNetwork, type ResourceUser } from '../engine/resources.rules.ts';
-import type { Allowance, GrantedPrivileges, NetworkDefinitions } from '../release/grantedPrivileges.rules.ts';
+import type { GrantedPrivileges, NetworkDefinitions } from '../release/grantedPrivileges.rules.ts';
+import { type Allowance, containerFactsOf } from '../release/privileges.rules.ts';
 import type { ProjectResources } from '../state/state.rules.ts';
 
 /** A difference between what the engine has and what the model grants. */

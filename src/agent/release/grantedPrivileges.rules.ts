@@ -1,29 +1,15 @@
 import type { NamesOutside } from '../../bundle/policy/policyHost.rules.ts';
-import { ownNetworkFact, ownVolumeFact } from '../engine/createdContainer.rules.ts';
 import { factsOf } from '../engine/resources.rules.ts';
 import {
-  type ContestedNames,
   contestedNamesOf,
   engineNameOf,
   listOf,
-  type ModelMount,
   modelMountsOf,
   type ModelObject,
-  namespaceFact,
   objectOf,
-  privilegeFactsOf,
-  restrictionFactsOf,
   textOf,
 } from './model.rules.ts';
-
-/**
- * The facts that a container, network or volume may have and must have: `mount /x bind /etc`, `capability NET_ADMIN`,
- * `network deployd-eu-1_default`. Files of the release are written as `./path`.
- */
-export interface Allowance {
-  may: string[];
-  must: string[];
-}
+import { type Allowance, serviceAllowance } from './privileges.rules.ts';
 
 /** The privileges that the rendered model of a release grants. */
 export interface GrantedPrivileges {
@@ -58,7 +44,7 @@ export function grantedPrivilegesOf(
     services: Object.fromEntries(
       Object.keys(services).map((name) => [
         name,
-        serviceAllowance(objectOf(services[name]), { mounts: modelMountsOf(name, sources), root, contested }),
+        serviceAllowance({ service: objectOf(services[name]), mounts: modelMountsOf(name, sources), root, contested }),
       ]),
     ),
     networks: allowances(root['networks'], networkAllowance),
@@ -112,50 +98,6 @@ export function networkDefinitionsOf(model: unknown): NetworkDefinitions {
   return Object.fromEntries(
     defined.map(([key, part]) => [engineNameOf(root, key, part), networkDefinitionOf(objectOf(part))]),
   );
-}
-
-function serviceAllowance(
-  service: ModelObject,
-  { mounts, root, contested }: { mounts: ModelMount[] | null; root: ModelObject; contested: ContestedNames },
-): Allowance {
-  const { may, must } = serviceNetworkAllowance(service, root);
-  const named = (mounts ?? []).filter(({ typeAndSource }) => typeAndSource !== null);
-  const required = named.filter(({ isRequired }) => isRequired);
-  const mountsVolume = (name: string) => required.some(({ typeAndSource }) => typeAndSource === `volume ${name}`);
-  const factOf = ({ target, typeAndSource }: ModelMount) => `mount ${target} ${typeAndSource}`;
-  return {
-    may: [
-      ...(mounts === null ? ['mount *'] : named.map(factOf)),
-      ...named.filter(({ isWritable }) => isWritable).map(({ target }) => `write ${target}`),
-      ...named.flatMap(({ target, propagation }) => propagation.map((mode) => `propagation ${target} ${mode}`)),
-      ...may,
-      ...privilegeFactsOf(service),
-    ],
-    must: [
-      ...required.flatMap((mount) => [factOf(mount), ...subpathFact(mount)]),
-      ...must,
-      ...contested.volumes.filter(mountsVolume).map(ownVolumeFact),
-      ...contested.networks.filter((name) => must.includes(`network ${name}`)).map(ownNetworkFact),
-      ...restrictionFactsOf(service),
-    ],
-  };
-}
-
-/** An engine or compose that does not know `subpath` mounts the whole volume. */
-function subpathFact({ target, subpath }: ModelMount): string[] {
-  return subpath === '' ? [] : [`subpath ${target} ${subpath}`];
-}
-
-function serviceNetworkAllowance(service: ModelObject, root: ModelObject): Allowance {
-  const mode = textOf(service['network_mode']);
-  const engineDefaults = ['network bridge', 'network podman'];
-  if (mode === 'none') return { may: [], must: [] };
-  if (/^(service|container):/.test(mode)) return { may: [namespaceFact('network', mode)], must: [] };
-  if (mode !== '')
-    return { may: [`network ${mode}`, ...(/^(bridge|default)$/.test(mode) ? engineDefaults : [])], must: [] };
-  const keys = Object.keys(objectOf(service['networks']));
-  const facts = keys.map((key) => `network ${engineNameOf(root, key, objectOf(root['networks'])[key])}`);
-  return { may: facts, must: facts };
 }
 
 function networkAllowance(network: ModelObject): Allowance | null {

@@ -111,7 +111,7 @@ const outsideCure = 'run it as a service, or give its address as a variable';
 const serviceNamespace = /^service:[\w.-]+$/;
 
 /** The policy for services (spec §12): a key that is not in this table is refused. */
-export const serviceKeys: KeyTable = {
+export const serviceKeys = {
   annotations: privileged,
   attach: booleanText,
   blkio_config: blockIo,
@@ -211,4 +211,7 @@ export const serviceKeys: KeyTable = {
   volumes: mounts,
   volumes_from: listOf(privilegedUnless(/^(?!container:)[\w.-]+(:(ro|rw))?$/)),
   working_dir: string,
-};
+} satisfies KeyTable;
+
+/** A key that a service may have. */
+export type ServiceKey = keyof typeof serviceKeys;
