@@ -188,8 +188,6 @@ function logOutcome({ tick }: AgentParts, outcome: Outcome | null): void {
   if (outcome.tail !== null) tick.journal.block(level, outcome.tail);
 }
 
-type PickApplyService<TInput, TOutput> = (services: typeof import('./apply/index.ts')) => Service<TInput, TOutput>;
-
 /**
  * Implements every service of the machines; a missing or wrongly typed one does not compile. The signal of a service aborts
  * when the machine leaves its state, and at STOP.
@@ -234,22 +232,28 @@ function createServices(deps: AgentParts): {
 }
 
 function createApplyServices(provide: Provide): ApplyServices<AgentCargo> {
-  const provideLazy = <TInput, TOutput>(name: string, pick: PickApplyService<TInput, TOutput>) =>
-    provide(name, lazyService(pick));
+  const provideLazy = <TInput, TOutput>(name: string, load: () => Promise<Service<TInput, TOutput>>) =>
+    provide(name, lazyService(load));
   return {
     download: provide('download', (deps, input, signal) =>
       whileApplying(deps, { hold: input.hold, wanted: input.desired.desiredSha }, signal, async (waiting) =>
-        (await import('./apply/index.ts')).download(deps, input, waiting),
+        (await import('./apply/obtainBundle.ts')).download(deps, input, waiting),
       ),
     ),
-    verifySignatures: provideLazy('verifySignatures', (services) => services.verifySignatures),
-    unpack: provideLazy('unpack', (services) => services.unpack),
-    validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
-    readSecrets: provideLazy('readSecrets', (services) => services.readSecrets),
-    validateRenderedModel: provideLazy('validateRenderedModel', (services) => services.validateRenderedModel),
-    verifyImages: provideLazy('verifyImages', (services) => services.verifyImages),
-    renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
-    promote: provideLazy('promote', (services) => services.promote),
+    verifySignatures: provideLazy(
+      'verifySignatures',
+      async () => (await import('./apply/obtainBundle.ts')).verifySignatures,
+    ),
+    unpack: provideLazy('unpack', async () => (await import('./apply/obtainBundle.ts')).unpack),
+    validateBundle: provideLazy('validateBundle', async () => (await import('./apply/validate.ts')).validateBundle),
+    readSecrets: provideLazy('readSecrets', async () => (await import('./apply/readSecrets.ts')).readSecrets),
+    validateRenderedModel: provideLazy(
+      'validateRenderedModel',
+      async () => (await import('./apply/validate.ts')).validateRenderedModel,
+    ),
+    verifyImages: provideLazy('verifyImages', async () => (await import('./apply/verifyImages.ts')).verifyImages),
+    renderRelease: provideLazy('renderRelease', async () => (await import('./apply/renderRelease.ts')).renderRelease),
+    promote: provideLazy('promote', async () => (await import('./apply/commit.ts')).promote),
     pull: provide('pull', (deps, input: Carried<'hold' | 'bundle' | 'release'>, signal) =>
       whileApplying(deps, wantedBy(input), signal, (waiting) => deps.orchestrator.pull(input, waiting)),
     ),
@@ -260,9 +264,9 @@ function createApplyServices(provide: Provide): ApplyServices<AgentCargo> {
     awaitHealth: provide('awaitHealth', (deps, input: Carried<'hold' | 'bundle' | 'started'>, signal) =>
       whileApplying(deps, wantedBy(input), signal, (waiting) => deps.orchestrator.waitUntilHealthy(input, waiting)),
     ),
-    commit: provideLazy('commit', (services) => services.commit),
-    restoreCurrent: provideLazy('restoreCurrent', (services) => services.restoreCurrent),
-    revertRelease: provideLazy('revertRelease', (services) => services.revertRelease),
+    commit: provideLazy('commit', async () => (await import('./apply/commit.ts')).commit),
+    restoreCurrent: provideLazy('restoreCurrent', async () => (await import('./apply/revert.ts')).restoreCurrent),
+    revertRelease: provideLazy('revertRelease', async () => (await import('./apply/revert.ts')).revertRelease),
   };
 }
 
@@ -292,8 +296,8 @@ function createProvider(deps: AgentParts) {
 }
 
 /** Loads the services of `apply` on first use, since most ticks apply nothing. */
-function lazyService<TInput, TOutput>(pick: PickApplyService<TInput, TOutput>): Service<TInput, TOutput> {
-  return async (...args) => pick(await import('./apply/index.ts'))(...args);
+function lazyService<TInput, TOutput>(load: () => Promise<Service<TInput, TOutput>>): Service<TInput, TOutput> {
+  return async (...args) => (await load())(...args);
 }
 
 /** Runs a service, records its duration and translates its error. */

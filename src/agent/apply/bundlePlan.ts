@@ -16,15 +16,15 @@ import type { Fact } from '../../core/doctor.rules.ts';
 import { filesystemsOf } from '../../core/files.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
-import type { Containers } from '../engine/containers.ts';
+import { containerdRoots, type Containers } from '../engine/containers.ts';
 import { engineMeansOf } from '../engine/engineAnswer.rules.ts';
 import { catchFault } from '../journal/faults.ts';
 import { findOrphanedResources } from '../release/down.ts';
 import { wasApplied } from '../release/record.rules.ts';
 import type { Releases } from '../release/releases.ts';
-import { readTextIfExists } from '../state/files.ts';
+import { readTextIfExists } from '../state/fileSystem.ts';
 import type { State } from '../state/state.rules.ts';
-import { containerdRoots, policyHostOf } from './policyHost.ts';
+import { policyHostOf } from './policyHost.ts';
 import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
 
 /** The host that a bundle is planned for; planning changes nothing on it. */

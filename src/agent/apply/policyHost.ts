@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
 import { hostMountSources } from '../../bundle/compose/mounts.rules.ts';
 import { hostPathOf } from '../../bundle/policy/hostPaths.rules.ts';
@@ -11,9 +11,9 @@ import {
 } from '../../bundle/policy/policyHost.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
-import type { Containers } from '../engine/containers.ts';
+import { containerdRoots, type Containers } from '../engine/containers.ts';
 import { catchFault } from '../journal/faults.ts';
-import { readTextIfExists } from '../state/files.ts';
+import { readTextIfExists } from '../state/fileSystem.ts';
 import { type Mount, otherPathsOf, parseMounts } from './mountTable.rules.ts';
 import type { MergedFiles } from '../../bundle/compose/services.rules.ts';
 
@@ -107,13 +107,6 @@ async function withTargets(paths: readonly string[]): Promise<string[]> {
 /** Where a path leads; null for one that is missing or cannot be followed. */
 export function targetOf(path: string): Promise<string | null> {
   return realpath(path).catch(() => null);
-}
-
-/** Directories of containerd, which a pull fills when the engine uses the containerd image store. */
-export async function containerdRoots(rootDir: string): Promise<string[]> {
-  const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
-  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
-  return [root, join(rootDir, 'containerd', 'daemon')];
 }
 
 /** What is mounted where, as the agent sees it. Throws a Fault when the table cannot be read. */

@@ -13,7 +13,7 @@ import { grantedPrivilegesOf } from '../release/grantedPrivileges.rules.ts';
 import { serviceEdgesOf, writtenServicesIn } from '../release/services.rules.ts';
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
-import { readTextIfExists } from '../state/files.ts';
+import { readTextIfExists } from '../state/fileSystem.ts';
 import { planBundle } from './bundlePlan.ts';
 import { policyHostOf } from './policyHost.ts';
 import type { Carried } from '../release/cargo.ts';

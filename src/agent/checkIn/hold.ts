@@ -6,7 +6,7 @@ import { diskFault, isENOENT } from '../../core/errors.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Output } from '../journal/terminal.ts';
 import { removeDurably, writeDurably } from '../state/durableFiles.ts';
-import { readText, statIfExists } from '../state/files.ts';
+import { readText, statIfExists } from '../state/fileSystem.ts';
 import type { HistoryEntry } from '../state/history.rules.ts';
 import { readLock } from '../state/lock.ts';
 import { addToHistory } from '../state/stateFile.ts';

@@ -2,17 +2,11 @@ import { Fault } from '../../../machines/fault.ts';
 import type { ServiceProblem } from '../../../machines/types.ts';
 import type { InspectedContainer, ObservedContainer } from '../engine/container.rules.ts';
 import type { ContainerExit } from '../engine/containerEvents.ts';
-import type { ContainerStatus, Containers } from '../engine/containers.ts';
+import type { Containers, ContainerStatus } from '../engine/containers.ts';
 import { saysEngineAway } from '../engine/engineAnswer.rules.ts';
 import { driftsAmong } from '../health/drift.rules.ts';
 import { isRestartedTooOften } from '../health/healing.rules.ts';
-import {
-  deadNamespaces,
-  hasCrashed,
-  mayHaveCrashed,
-  reportedContainerOf,
-  type ReleaseStart,
-} from '../health/health.rules.ts';
+import { deadNamespaces, type ReleaseStart, reportedContainerOf } from '../health/health.rules.ts';
 import { crashWindowOf, type ObserverDependencies } from '../health/observeHost.ts';
 import { problemsOf } from '../health/unhealthyServices.rules.ts';
 import { isProduction } from '../release/down.ts';
@@ -24,6 +18,7 @@ import type { LostVolume, RestartCount } from '../state/state.rules.ts';
 import type { SecretsDependencies } from '../apply/readSecrets.ts';
 import type { ImageKeepers } from '../release/garbage.ts';
 import type { Compose } from '../engine/compose.ts';
+import { hasCrashed, mayHaveCrashed } from '../health/crashes.rules.ts';
 
 /** What starting, watching and removing containers takes. */
 export interface ComposeDependencies extends ObserverDependencies, SecretsDependencies, ImageKeepers {

@@ -3,13 +3,7 @@ import type { Sha } from '../../../machines/types.ts';
 import { monotonicMs, wallClockOffsetMs } from '../../core/clock.ts';
 import type { InspectedContainer, TimedExit } from '../engine/container.rules.ts';
 import type { Containers } from '../engine/containers.ts';
-import {
-  ContainerUptime,
-  type CrashLoop,
-  findCrashLoop,
-  healthStatusOf,
-  RestartCounts,
-} from '../health/health.rules.ts';
+import { ContainerUptime, healthStatusOf } from '../health/health.rules.ts';
 import { unhealthyFault } from '../health/observeHost.ts';
 import {
   type HealthSnapshot,
@@ -21,7 +15,8 @@ import {
 import type { StartedRelease } from '../release/cargo.ts';
 import { expectedServices, finishedServices, type ReleaseRecord } from '../release/record.rules.ts';
 import { isFinished, isJob } from '../release/services.rules.ts';
-import { rethrowAsEngineFault, type ComposeDependencies } from './observe.ts';
+import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
+import { type CrashLoop, findCrashLoop, RestartCounts } from '../health/crashes.rules.ts';
 
 /**
  * Waits until every container of the release is healthy and every job has ended (spec §12), measured by a monotonic clock.

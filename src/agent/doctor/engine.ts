@@ -10,15 +10,7 @@ import { writtenServicesOf } from '../../bundle/plan/writtenServices.rules.ts';
 import { faultsWithoutEffect } from '../../bundle/policy/composePolicy.rules.ts';
 import { anyHost } from '../../bundle/policy/policyHost.rules.ts';
 import { fileFactsOf } from '../../core/accounts.ts';
-import {
-  type Check,
-  checkDiskSpace,
-  type DiskSpaceFacts,
-  type Fact,
-  inapplicableCheck,
-  unknownCheck,
-} from '../../core/doctor.rules.ts';
-import { filesystemsOf } from '../../core/files.ts';
+import { type Check, checkDiskSpace, type Fact, inapplicableCheck, unknownCheck } from '../../core/doctor.rules.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
 import { planNetworks, unusedNetworks } from '../compose/differences.rules.ts';
 import type { Settings } from '../config/settings.ts';
@@ -40,11 +32,8 @@ import {
   upgradeChecks,
   type UpgradeFacts,
 } from './engine.rules.ts';
-import { type DoctorContext, groupOf } from './host.ts';
+import { diskSpacesOf, type DoctorContext, groupOf } from './host.ts';
 import { checkUnusedVolumes } from './ticks.rules.ts';
-
-/** Minimum free space of the state directory, in bytes. */
-const minStateBytes = 64 * 2 ** 20;
 
 /** Checks the engine, compose and the disk space for images and state. */
 export async function examineEngine(context: DoctorContext): Promise<Check[]> {
@@ -65,21 +54,6 @@ export async function examineEngine(context: DoctorContext): Promise<Check[]> {
       filesystems instanceof Fault ? { unknown: filesystems.message } : await diskSpacesOf(filesystems, settings),
     ),
   ];
-}
-
-async function diskSpacesOf(
-  filesystems: Awaited<ReturnType<typeof filesystemsOfPull>>,
-  settings: Settings,
-): Promise<Fact<DiskSpaceFacts[]>> {
-  const forImages = { neededBytes: settings.disk.headroom_bytes, purpose: 'images' as const };
-  const forState = { neededBytes: minStateBytes, purpose: 'state' as const };
-  const stateFilesystems = await filesystemsOf([settings.state_dir]);
-  return {
-    known: [
-      ...filesystems.map((each) => ({ ...each, ...forImages })),
-      ...stateFilesystems.map((each) => ({ ...each, ...forState })),
-    ],
-  };
 }
 
 /** What is checked of each orchestrator beside the engine. */

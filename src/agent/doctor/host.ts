@@ -8,6 +8,7 @@ import {
   type Check,
   checkConfig,
   checkStateDir,
+  type DiskSpaceFacts,
   type Fact,
   type FileFacts,
   type Finding,
@@ -24,7 +25,7 @@ import type { Settings, Signed } from '../config/settings.ts';
 import { createContainers } from '../engine/containers.ts';
 import { catchFault } from '../journal/faults.ts';
 import type { Vault } from '../secrets/vault.ts';
-import { readTextIfExists } from '../state/files.ts';
+import { readTextIfExists } from '../state/fileSystem.ts';
 import type { State } from '../state/state.rules.ts';
 import { readState } from '../state/stateFile.ts';
 import { trustsOf } from '../status/status.rules.ts';
@@ -38,6 +39,8 @@ import {
 } from './host.rules.ts';
 import { checkIdentity, inapplicableForTransport } from './network.rules.ts';
 import type { CheckContext } from './ticks.rules.ts';
+import { filesystemsOf } from '../../core/files.ts';
+import { filesystemsOfPull } from '../apply/bundlePlan.ts';
 
 /** Input of the checks: the configuration, which may be invalid in part. */
 export interface DoctorInput {
@@ -204,5 +207,23 @@ async function policyFacts({ settings: partial, configPath, signal }: DoctorCont
     ...{ policy, configPath, networks, volumes },
     protectedPaths: await protectedPathsOf({ settings, containers, engineSockets: await engineSocketsOf(settings) }),
     targets: new Map(await Promise.all(paths.map(async (path) => [path, await targetOf(path)] as const))),
+  };
+}
+
+/** Minimum free space of the state directory, in bytes. */
+const minStateBytes = 64 * 2 ** 20;
+
+export async function diskSpacesOf(
+  filesystems: Awaited<ReturnType<typeof filesystemsOfPull>>,
+  settings: Settings,
+): Promise<Fact<DiskSpaceFacts[]>> {
+  const forImages = { neededBytes: settings.disk.headroom_bytes, purpose: 'images' as const };
+  const forState = { neededBytes: minStateBytes, purpose: 'state' as const };
+  const stateFilesystems = await filesystemsOf([settings.state_dir]);
+  return {
+    known: [
+      ...filesystems.map((each) => ({ ...each, ...forImages })),
+      ...stateFilesystems.map((each) => ({ ...each, ...forState })),
+    ],
   };
 }

@@ -3,7 +3,7 @@ import { Fault } from '../../../machines/fault.ts';
 import { fileFactsOf } from '../../core/accounts.ts';
 import { type Check, checkClock, type Fact } from '../../core/doctor.rules.ts';
 import type { Settings } from '../config/settings.ts';
-import { readTextIfExists } from '../state/files.ts';
+import { readTextIfExists } from '../state/fileSystem.ts';
 import { openCredentials } from '../token/credentials.ts';
 import { createSecretstore } from '../token/secretstore.ts';
 import type { TokenLookup } from '../token/token.rules.ts';

@@ -8,7 +8,7 @@ import { diskFault, isEACCES, isENOENT } from '../../core/errors.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
-import { readText, statIfExists } from '../state/files.ts';
+import { readText, statIfExists } from '../state/fileSystem.ts';
 import {
   type Argv,
   createProgramFinder,

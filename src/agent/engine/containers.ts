@@ -24,6 +24,8 @@ import {
   createResourceQueries,
   createVolumeQueries,
 } from './engineResources.ts';
+import { join } from 'node:path';
+import { readTextIfExists } from '../state/fileSystem.ts';
 
 /** Where the engine stores what a pull writes, and whether that is the containerd image store. */
 interface EngineInfo {
@@ -293,4 +295,11 @@ function createStackQueries(
       return (json as { Spec: { Name: string } }[]).map(({ Spec }) => Spec.Name.replace(`${project}_`, ''));
     },
   };
+}
+
+/** Directories of containerd, which a pull fills when the engine uses the containerd image store. */
+export async function containerdRoots(rootDir: string): Promise<string[]> {
+  const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
+  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
+  return [root, join(rootDir, 'containerd', 'daemon')];
 }

@@ -8,7 +8,7 @@ import type { AppliedRelease, Observation, Orchestrator } from '../release/orche
 import { endedServices, expectedServices, finishedServices, writableLine } from '../release/record.rules.ts';
 import type { ExpectedService } from '../release/services.rules.ts';
 import { afterObservation } from './healing.rules.ts';
-import { type CrashWindow, lastObservedMs, type ReleaseStart } from './health.rules.ts';
+import type { ReleaseStart } from './health.rules.ts';
 import {
   describeUnhealthy,
   servicesOf,
@@ -23,6 +23,7 @@ import type { StateStore } from '../state/stateFile.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { Decision } from '../journal/trace.rules.ts';
+import { type CrashWindow, lastObservedMs } from './crashes.rules.ts';
 
 /** What an observation works with: it changes nothing, so that a command can make it too. */
 export interface ObserverDependencies {

@@ -2,7 +2,8 @@ import type { ServiceProblem } from '../../../machines/types.ts';
 import type { InspectedContainer, ObservedContainer } from '../engine/container.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
 import type { ExpectedService, ServiceRole } from '../release/services.rules.ts';
-import { type CrashLoop, type HealthStatus, healthStatusOf } from './health.rules.ts';
+import { type HealthStatus, healthStatusOf } from './health.rules.ts';
+import type { CrashLoop } from './crashes.rules.ts';
 
 /** The last observation of a container during a wait. */
 export interface WatchedContainer {

@@ -10,7 +10,6 @@ import { isImageId } from '../../registry/imageReference.rules.ts';
 import type { OtherEnv, Settings } from '../config/settings.ts';
 import type { ResourceUser } from '../engine/resources.rules.ts';
 import { retryPurge } from './down.ts';
-import { selectForRemoval, unneededImages } from './images.rules.ts';
 import { wasApplied } from './record.rules.ts';
 import { Releases } from './releases.ts';
 import { anonymousVolumesIn, exposesDirectory, isWithin, rememberVolumes } from './volumes.rules.ts';
@@ -18,6 +17,7 @@ import type { RunningTick } from '../journal/journal.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Orchestrator } from './orchestrator.ts';
+import { selectForRemoval, unneededImages } from './garbage.rules.ts';
 
 /** What needs images on this host: the releases of its envs. */
 export interface ImageKeepers {

@@ -3,7 +3,7 @@ import type { Sha } from '../../../machines/types.ts';
 import { type Inventory, parseInventory } from '../../bundle/archive/inventory.rules.ts';
 import { diskFault } from '../../core/errors.rules.ts';
 import { removeDurably, writeAllDurably, writeDurably, writeWithoutSync } from '../state/durableFiles.ts';
-import { readTextIfExists, statIfExists } from '../state/files.ts';
+import { readTextIfExists, statIfExists } from '../state/fileSystem.ts';
 import { type GrantedPrivileges, parseGrantedPrivileges } from './grantedPrivileges.rules.ts';
 import { parseReleaseRecord, type ReleaseRecord } from './record.rules.ts';
 

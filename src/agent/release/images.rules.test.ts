@@ -1,15 +1,14 @@
 import {
   digestReference,
-  isRecordedImage,
   imagePullsOf,
+  isRecordedImage,
   registryDigestOf,
   type ReleaseImage,
   releaseImagesOf,
-  selectForRemoval,
   serviceReferencesOf,
-  unneededImages,
 } from './images.rules.ts';
 import type { ReleaseRecord } from './record.rules.ts';
+import { selectForRemoval, unneededImages } from './garbage.rules.ts';
 
 const nothing = { mountedShas: new Set<string>(), usedImages: new Set<string>(), usedImageIds: new Set<string>() };
 /** One image for each reference. */

@@ -14,7 +14,7 @@ import {
   symlinkDurably,
   syncTree,
 } from '../state/durableFiles.ts';
-import { chmod, mkdir, readdir, readdirIfExists, readlink, statIfExists } from '../state/files.ts';
+import { chmod, mkdir, readdir, readdirIfExists, readlink, statIfExists } from '../state/fileSystem.ts';
 import { GeneratedFiles, writeStagedInventory } from './generatedFiles.ts';
 import { findWrittenFiles } from './releaseRepair.ts';
 

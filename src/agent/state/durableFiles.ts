@@ -3,7 +3,7 @@ import { readdir as entriesOf } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { throwIfStopped } from '../../../machines/fault.ts';
 import { isENOENT, withDiskFault } from '../../core/errors.rules.ts';
-import { createFile, readdir, rename, symlink, syncPath, unlink, type WriteOptions } from './files.ts';
+import { createFile, readdir, rename, symlink, syncPath, unlink, type WriteOptions } from './fileSystem.ts';
 
 /**
  * The only module that changes files, besides the archive, which fills a directory without readers, and the lock.

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';
 import { removeDurably, renameDurably, writeDurably } from './durableFiles.ts';
-import { readdir, readdirIfExists, readText, readTextIfExists, statIfExists } from './files.ts';
+import { readdir, readdirIfExists, readText, readTextIfExists, statIfExists } from './fileSystem.ts';
 import { type HistoryEntry, parseHistory, withEntry } from './history.rules.ts';
 import { emptyState, type InvalidState, isInvalidState, parseState, type State } from './state.rules.ts';
 

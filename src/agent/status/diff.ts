@@ -10,7 +10,7 @@ import type { Output, Terminal } from '../journal/terminal.ts';
 import { Releases } from '../release/releases.ts';
 import { registerHostSecrets } from '../release/restoreRelease.ts';
 import type { Vault } from '../secrets/vault.ts';
-import { statIfExists } from '../state/files.ts';
+import { statIfExists } from '../state/fileSystem.ts';
 import { isInvalidState, type State } from '../state/state.rules.ts';
 import { readState } from '../state/stateFile.ts';
 import { openCredentials } from '../token/credentials.ts';

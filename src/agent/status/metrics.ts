@@ -10,7 +10,7 @@ import { namedEnvOf } from '../config/namedEnvs.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Trace } from '../journal/trace.rules.ts';
 import { removeStaleTemporaries, writeWithoutSync } from '../state/durableFiles.ts';
-import { readTextIfExists, statIfExists } from '../state/files.ts';
+import { readTextIfExists, statIfExists } from '../state/fileSystem.ts';
 import {
   countExport,
   countTick,

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';
 import { isQuiet, parseTrace, type Trace } from '../journal/trace.rules.ts';
 import { removeStaleTemporaries, removeWithoutSync, writeWithoutSync } from '../state/durableFiles.ts';
-import { mkdir, readdirIfExists, readText } from '../state/files.ts';
+import { mkdir, readdirIfExists, readText } from '../state/fileSystem.ts';
 import { readHistory } from '../state/stateFile.ts';
 import {
   formatTrace,

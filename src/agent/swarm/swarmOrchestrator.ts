@@ -2,7 +2,11 @@ import { failedFault } from '../../../machines/fault.ts';
 import type { DesiredState, ObservedState, Sha } from '../../../machines/types.ts';
 import { registryOf } from '../../registry/imageReference.rules.ts';
 import { imageDigest, RegistryError } from '../../registry/repository.ts';
-import * as steps from '../apply/index.ts';
+import { download, unpack, verifySignatures } from '../apply/obtainBundle.ts';
+import { readSecrets } from '../apply/readSecrets.ts';
+import { renderRelease } from '../apply/renderRelease.ts';
+import { validateBundle, validateRenderedModel } from '../apply/validate.ts';
+import { verifyImages } from '../apply/verifyImages.ts';
 import { registryLoginsOf } from '../engine/registries.ts';
 import type { Carried } from '../release/cargo.ts';
 import { isOutside, leaderInstead, membershipFault } from '../engine/engineAnswer.rules.ts';
@@ -148,14 +152,14 @@ async function isHere({ releases }: SwarmAgent, sha: Sha, applied: ReleaseRecord
 /** The steps of an apply until the release is on the disk; nothing that runs is changed. */
 async function render(deps: SwarmAgent, sha: Sha, signal: AbortSignal): Promise<void> {
   const desired = desiredAgain(deps, sha);
-  const { archive } = await steps.download(deps, { desired }, signal);
-  const { signatures } = await steps.verifySignatures(deps, { archive }, signal);
-  const unpacked = await steps.unpack(deps, { archive, signatures }, signal);
-  const validated = { ...unpacked, ...(await steps.validateBundle(deps, { ...unpacked, desired }, signal)) };
-  const { secrets } = await steps.readSecrets(deps, validated, signal);
-  const { model } = await steps.validateRenderedModel(deps, { ...validated, secrets }, signal);
-  const { images } = await steps.verifyImages(deps, { ...validated, model }, signal);
-  await steps.renderRelease(deps, { ...validated, secrets, model, images }, signal);
+  const { archive } = await download(deps, { desired }, signal);
+  const { signatures } = await verifySignatures(deps, { archive }, signal);
+  const unpacked = await unpack(deps, { archive, signatures }, signal);
+  const validated = { ...unpacked, ...(await validateBundle(deps, { ...unpacked, desired }, signal)) };
+  const { secrets } = await readSecrets(deps, validated, signal);
+  const { model } = await validateRenderedModel(deps, { ...validated, secrets }, signal);
+  const { images } = await verifyImages(deps, { ...validated, model }, signal);
+  await renderRelease(deps, { ...validated, secrets, model, images }, signal);
 }
 
 function desiredAgain({ settings, state }: SwarmAgent, sha: Sha): DesiredState {

@@ -23,7 +23,7 @@ import {
 } from './stackHealth.rules.ts';
 import { newestTasks, type StackFacts, type StackTask } from './stackTask.rules.ts';
 import type { RunningTick } from '../journal/journal.ts';
-import type { UnpackDependencies } from '../apply/unpack.ts';
+import type { UnpackDependencies } from '../apply/obtainBundle.ts';
 import type { SecretsDependencies } from '../apply/readSecrets.ts';
 import type { ValidateDependencies } from '../apply/validate.ts';
 import type { ImageDependencies } from '../apply/verifyImages.ts';

@@ -4,7 +4,7 @@ import { failedFault, Fault } from '../../../machines/fault.ts';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import { removeDurably, writeDurably } from '../state/durableFiles.ts';
-import { readText, stat } from '../state/files.ts';
+import { readText, stat } from '../state/fileSystem.ts';
 
 /** The two credentials on disk: the secretstore token, and the bootstrap grant until its first use (spec §4, §11). */
 export interface Credentials {

@@ -1,5 +1,5 @@
 import type { DesiredState } from '../../../machines/types.ts';
-import { download, type UnpackDependencies } from './unpack.ts';
+import { download, type UnpackDependencies } from './obtainBundle.ts';
 
 const sha = 'a'.repeat(64);
 const desired = { desiredSha: sha, sizeBytes: 1 } as DesiredState;

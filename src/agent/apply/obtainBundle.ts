@@ -4,15 +4,15 @@ import { readManifest } from '../../bundle/readBundle.ts';
 import { digestOf } from '../../core/files.ts';
 import { judgeClaims, signatureRefusal, type Verification } from '../../signatures/judgement.rules.ts';
 import { readTrust } from '../../signatures/readTrust.ts';
-import { createEmptyDirectory } from '../release/integrity.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Tenancy } from '../transport/tenancy.ts';
-import type { Releases } from '../release/releases.ts';
 import type { Compose } from '../engine/compose.ts';
-import type { Download } from '../transport/download.ts';
-import type { Decision } from '../journal/trace.rules.ts';
 import type { RunningTick } from '../journal/journal.ts';
+import type { Decision } from '../journal/trace.rules.ts';
 import type { Carried } from '../release/cargo.ts';
+import { createEmptyDirectory } from '../release/integrity.ts';
+import type { Releases } from '../release/releases.ts';
+import type { Download } from '../transport/download.ts';
+import type { Tenancy } from '../transport/tenancy.ts';
 
 /** What downloading, verifying and unpacking a bundle takes. */
 export interface UnpackDependencies {
