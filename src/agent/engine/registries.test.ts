@@ -43,7 +43,7 @@ async function get(changes: Partial<Settings> = {}, signal = never) {
 }
 
 it('believes a registry by the authorities in its directory, and no other', async () => {
-  await expect(get()).rejects.toThrow(`registry ${host}: certificate is not trusted`);
+  await expect(get()).rejects.toThrow(`registry ${host}: the certificate of "localhost" is signed by`);
   await writeFile(join(dir, host, 'ca.crt'), ca.pem);
   expect(await get()).toMatchObject({ status: 200, body: Buffer.from('body') });
 });

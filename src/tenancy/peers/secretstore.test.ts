@@ -90,11 +90,17 @@ it('revokes its token when it is closed', async () => {
   expect(ownTokens()).toMatchObject([{ revoked: true }]);
 });
 
-it.each<[string, () => unknown, string, number]>([
-  ['sealed', () => fixture.seal(), 'login answered 503 (Vault is sealed)', 5],
-  ['a standby', () => fixture.standby('https://other'), 'login answered 307 (the node is a standby)', 5],
-  ['overloaded', () => fixture.rateLimit(17), 'login answered 429 (request path', 17],
-  ['overloaded for an unlikely time', () => fixture.rateLimit(86_400), 'login answered 429 (request path', 5],
+it.each<[string, () => unknown, string | RegExp, number]>([
+  ['sealed', () => fixture.seal(), /login answered 503 \(Vault is sealed\)/, 5],
+  ['a standby', () => fixture.standby('https://other'), /login answered 307 \(the node is a standby\)/, 5],
+  ['overloaded', () => fixture.rateLimit(17), /login answered 429 \(request path/, 17],
+  ['overloaded for an unlikely time', () => fixture.rateLimit(86_400), /login answered 429 \(request path/, 5],
+  [
+    'not trusted',
+    () => fixture.setCertificate(ca.issue(serverNames, { expired: true })),
+    /login: the certificate of "127\.0\.0\.1" expired at .*: renew the certificate on the server/,
+    5,
+  ],
   ['away', () => fixture.stopListening(), 'login: ECONNREFUSED', 5],
   ['too talkative', () => fixture.answerNext('login', { padBytes: 5_000_000 }), 'login: TOO_LARGE', 5],
   ['odd', () => fixture.answerNext('login', { status: 200, body: { auth: {} } }), 'answer to the login cannot be', 5],
@@ -103,7 +109,7 @@ it.each<[string, () => unknown, string, number]>([
   await happens();
   const error = await secretstore.check().catch((failure: unknown) => failure);
   expect(error).toBeInstanceOf(PeerError);
-  expect(error).toMatchObject({ peer: 'secretstore', retryAfterS, message: expect.stringContaining(why) as string });
+  expect(error).toMatchObject({ peer: 'secretstore', retryAfterS, message: expect.stringMatching(why) as string });
 });
 
 it.each([412, 472, 473])('a call is repeated when a node that lags behind answers it with %i', async (status) => {
