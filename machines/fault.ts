@@ -14,6 +14,8 @@ export interface FaultDetails {
   isTimeout?: boolean;
   /** What a refused bundle is refused for. */
   refusals?: Refusal[];
+  /** What to do about a certificate that is not trusted; `authority` names the one to trust, where that is a cure. */
+  certificate?: { cure: string; authority: string | null };
 }
 
 /**
@@ -29,6 +31,7 @@ export class Fault extends Error {
   readonly retryAfterS: number | null;
   readonly isTimeout: boolean;
   readonly refusals: readonly Refusal[];
+  readonly certificate: FaultDetails['certificate'];
 
   constructor(ending: Ending, line: string, details: FaultDetails = {}) {
     super(line);
@@ -39,6 +42,7 @@ export class Fault extends Error {
     this.retryAfterS = details.retryAfterS ?? null;
     this.isTimeout = details.isTimeout ?? false;
     this.refusals = details.refusals ?? [];
+    this.certificate = details.certificate;
   }
 }
 

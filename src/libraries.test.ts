@@ -72,6 +72,18 @@ it('sends no request by node:http but where a measurement stands beside it (adr/
   expect(files).toEqual(['src/agent/engine/engineApi.ts', 'src/core/nodeClient.ts']);
 });
 
+it('makes connections by one connector, and allows slow ones in every program', () => {
+  const filesWith = (text: RegExp) => sourceFiles.filter((file) => text.test(readFileSync(file, 'utf8')));
+  expect(filesWith(/new Https?Agent\(|extends Https?Agent|\btls\.connect\(|\btlsConnect\(/)).toEqual([
+    'src/agent/transport/transport.ts',
+    'src/core/connector.ts',
+    'src/mesh/channel.ts',
+  ]);
+  const programs = filesWith(/^if \(import\.meta\.main\)/m);
+  expect(programs).toEqual(filesWith(/^ {2}allowSlowConnections\(\);$/m));
+  expect(programs).toHaveLength(3);
+});
+
 it('a file of the agent imports one library at most', () => {
   const adapters = Object.groupBy(
     libraries.filter(({ from }) => begins(from, ['src/agent/transport/', 'src/agent/engine/', 'src/agent/state/'])),

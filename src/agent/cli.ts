@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { monotonicMs } from '../core/clock.ts';
-import { abortedBySignal, hardenProcess, homeDirectory, loginName } from '../core/process.ts';
+import { abortedBySignal, allowSlowConnections, hardenProcess, homeDirectory, loginName } from '../core/process.ts';
 import { formatMachine, formatOf, machineFormats, machineNames } from './machine.ts';
 import { runLoop, runOnce } from './run.ts';
 import { becomeUserOf, forEachEnv, runAsOwner, withExitCode, withSettings } from './commandSettings.ts';
@@ -212,6 +212,7 @@ withConfig(program);
 
 if (import.meta.main) {
   hardenProcess();
+  allowSlowConnections();
   ignoreStreamErrors(process.stderr);
   installCrashHandlers(process.stderr, () => vault.redactor());
   void parseArguments(program);

@@ -1,6 +1,22 @@
+import { statSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
-import { createSecureContext, rootCertificates, type SecureContext, type SecureContextOptions } from 'node:tls';
+import {
+  createSecureContext,
+  type DetailedPeerCertificate,
+  rootCertificates,
+  type SecureContext,
+  type SecureContextOptions,
+  type TLSSocket,
+} from 'node:tls';
+import { isUntrusted } from './errors.rules.ts';
 import { readRegularFile } from './files.ts';
+import {
+  explainUntrusted,
+  type PastTime,
+  type ShownCertificate,
+  type ShownChain,
+  type Untrusted,
+} from './untrusted.rules.ts';
 
 declare const validated: unique symbol;
 
@@ -82,4 +98,84 @@ export function readSystemRoots(paths: readonly string[] = systemBundlePaths): R
     }
   }
   return { path: 'no bundle', pem: rootCertificates.join('\n') };
+}
+
+/** The certificate chains of servers that were refused, by the error of the connection. */
+const shownChains = new WeakMap<Error, ShownChain>();
+
+/** Keeps what the server shows, called by `host`, for the error of a refused certificate. Call it when the socket is made. */
+export function keepShownChain(socket: TLSSocket, host: string): void {
+  // before Node's own listener, which verifies the certificate and destroys a socket that fails
+  socket.prependOnceListener('secure', () => {
+    const chain = { host, certificates: certificatesOf(socket) };
+    socket.prependOnceListener('error', (error) => shownChains.set(error, chain));
+  });
+}
+
+/** More is not read: a server may send a chain of any length. */
+const MAX_CERTIFICATES = 10;
+
+function certificatesOf(socket: TLSSocket): ShownCertificate[] {
+  const found: ShownCertificate[] = [];
+  let next = socket.getPeerCertificate(true) as Partial<DetailedPeerCertificate> | undefined;
+  while (next?.raw !== undefined && found.length < MAX_CERTIFICATES) {
+    found.push({
+      ...{ subject: distinguishedName(next.subject), issuer: distinguishedName(next.issuer) },
+      names: (next.subjectaltname ?? '').split(', ').flatMap((name) => name.replace(/^[^:]*:/, '') || []),
+      validFrom: new Date(next.valid_from ?? NaN),
+      validTo: new Date(next.valid_to ?? NaN),
+    });
+    next = next.issuerCertificate === next ? undefined : next.issuerCertificate;
+  }
+  return found;
+}
+
+function distinguishedName(name: object | undefined): string {
+  const { CN, O, OU } = { ...name } as Record<string, string | string[] | undefined>;
+  return [CN ?? O ?? OU ?? ''].flat().join(' ');
+}
+
+/** Files of this host that show that a time has passed. */
+export interface ClockFiles {
+  /** Files that the program writes. */
+  written?: readonly string[];
+  /** PEM files of trusted authorities, which count from the beginning of their validity. */
+  authorities?: readonly (string | null)[];
+}
+
+/** The program itself, and where systemd and the package manager leave the time. */
+const systemFiles = [process.argv[1] ?? '', '/var/lib/systemd/timesync/clock', '/var/lib/dpkg/status'];
+
+/** Times that have passed, by the files of this host. */
+export function pastTimes({ written = [], authorities = [] }: ClockFiles = {}): PastTime[] {
+  const files = [...systemFiles, ...written].flatMap((path): PastTime[] => {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined ? [] : [{ what: path, at: stats.mtime }];
+  });
+  const valid = authorities.flatMap((path): PastTime[] =>
+    path === null ? [] : validitiesIn(path).map((at) => ({ what: `an authority in ${path}`, at })),
+  );
+  return [...files, ...valid];
+}
+
+/** Since when each certificate of a PEM file is valid. */
+function validitiesIn(path: string): Date[] {
+  try {
+    const pem = readRegularFile(path).toString('latin1');
+    return pemCertificatesIn(pem)
+      .flatMap((text) => parseCertificate(text) ?? [])
+      .map(({ validFrom }) => new Date(validFrom));
+  } catch {
+    return [];
+  }
+}
+
+/** Why an error of a connection refuses the server's certificate; null for any other error. */
+export function untrustedOf(error: unknown, files?: ClockFiles): Untrusted | null {
+  if (!(error instanceof Error)) return null;
+  const { code, cause } = error as NodeJS.ErrnoException;
+  if (code === undefined || !isUntrusted(code)) return null;
+  const chain =
+    [error, cause].flatMap((each) => (each instanceof Error ? (shownChains.get(each) ?? []) : []))[0] ?? null;
+  return explainUntrusted(code, chain, { now: new Date(), pastTimes: pastTimes(files) });
 }

@@ -88,6 +88,8 @@ it.each([
   expect(formatMode(mode)).toBe(text);
 });
 
+const now = new Date('2026-01-02T00:00:00Z');
+
 it.each([
   [
     [60, -10],
@@ -102,7 +104,16 @@ it.each([
   ],
   [[], ['clock: unknown', 'no service reported its time']],
 ])('the clock with the skews %j', (skews, lines) => {
-  expect(checkLines(checkClock(skews))).toEqual(lines);
+  expect(checkLines(checkClock(skews, { now, pastTimes: [] }))).toEqual(lines);
+});
+
+it('the clock is wrong without a service if a file of the host is newer', () => {
+  const pastTimes = [{ what: '/var/lib/deployd/state.json', at: new Date('2026-02-01T00:00:00Z') }];
+  const problem =
+    'the clock of this host is wrong: it shows 2026-01-02T00:00:00Z, but /var/lib/deployd/state.json is of 2026-02-01T00:00:00Z';
+  const lines = ['clock: failed', 'it shows 2026-01-02T00:00:00.000Z', problem, 'sudo timedatectl set-ntp true'];
+  expect(checkLines(checkClock([], { now, pastTimes }))).toEqual(lines);
+  expect(checkLines(checkClock([0], { now, pastTimes }))).toEqual(['clock: passed', '0 s behind the services']);
 });
 
 const gib = 2 ** 30;

@@ -1,4 +1,5 @@
 import { formatSize, formatSkew, maxSkewS, terminalSafe } from './text.rules.ts';
+import { clockCommand, judgeClock, type PastTime } from './untrusted.rules.ts';
 
 /** One problem of this host, and a command that fixes it. */
 export interface Finding {
@@ -45,17 +46,26 @@ export function formatMode(mode: number): string {
   return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
 }
 
-/** Compares the clock of this host with the clocks of services; `skewsS` are the seconds that it is ahead of each. */
-export function checkClock(skewsS: readonly number[]): Check {
+/** Times that show without a service whether the clock of this host is too early. */
+interface LocalTimes {
+  now: Date;
+  pastTimes: readonly PastTime[];
+}
+
+/**
+ * Compares the clock of this host with the clocks of services; `skewsS` are the seconds that it is ahead of each. Without a service, it is
+ * wrong if files of this host are newer.
+ */
+export function checkClock(skewsS: readonly number[], { now, pastTimes }: LocalTimes): Check {
   const [worstS] = skewsS.toSorted((a, b) => Math.abs(b) - Math.abs(a));
-  if (worstS === undefined) return unknownCheck('clock', 'no service reported its time');
+  if (worstS === undefined) {
+    const problem = judgeClock(now, pastTimes);
+    if (problem === null) return unknownCheck('clock', 'no service reported its time');
+    return checkResult('clock', `it shows ${now.toISOString()}`, [{ problem, fix: clockCommand }]);
+  }
   const detail = `${formatSkew(worstS)} the services`;
   const isWrong = Math.abs(worstS) > maxSkewS;
-  return checkResult(
-    'clock',
-    detail,
-    isWrong ? [{ problem: `the clock is ${detail}`, fix: 'sudo timedatectl set-ntp true' }] : [],
-  );
+  return checkResult('clock', detail, isWrong ? [{ problem: `the clock is ${detail}`, fix: clockCommand }] : []);
 }
 
 /** A filesystem, the free space that it must have, and for which purpose. */

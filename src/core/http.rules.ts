@@ -1,4 +1,5 @@
 import { isObject } from './json.rules.ts';
+import type { Untrusted } from './untrusted.rules.ts';
 
 /** Code and message of an error body, in the format of the tenancy service or of the secretstore; null where missing. */
 export function parseErrorBody(json: unknown): { code: string | null; text: string | null } {
@@ -61,11 +62,14 @@ export function isLaggingNode(status: number): boolean {
 export class TransportError extends Error {
   /** A code of node:net or node:tls, or `TOO_LARGE`, `INVALID_PATH`, `UNKNOWN`. */
   readonly code: string;
+  /** Why the certificate is not trusted, for a code that says so. */
+  readonly untrusted: Untrusted | null;
 
-  constructor(code: string) {
-    super(code);
+  constructor(code: string, untrusted: Untrusted | null = null) {
+    super(untrusted?.problem ?? code);
     this.name = 'TransportError';
     this.code = code;
+    this.untrusted = untrusted;
   }
 }
 

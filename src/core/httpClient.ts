@@ -3,9 +3,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import got from 'got';
 import type { Delays, OptionsInit } from 'got';
-import { type Authorities, createTlsContext } from './certificateAuthorities.ts';
+import { type Authorities, createTlsContext, untrustedOf } from './certificateAuthorities.ts';
+import { type Agents, closeAgents, createAgents } from './connector.ts';
 import { TransportError } from './http.rules.ts';
-import { type Agents, closeAgents, createAgents, type HttpRequest, type OpenAnswer } from './nodeClient.ts';
+import type { HttpRequest, OpenAnswer } from './nodeClient.ts';
 
 /** One request. */
 export interface GotRequest extends Omit<HttpRequest, 'body' | 'agents' | 'lookup' | 'maxHeadBytes'> {
@@ -125,7 +126,7 @@ export interface JsonClientOptions {
 /** Creates a client that follows no redirect, and repeats a call only on a kept connection that the server has closed. */
 export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClientOptions): JsonClient {
   const { timeoutMs, maxBytes, maxSockets } = bounds;
-  const agents = createAgents(createTlsContext(authorities), { keepAlive: true, maxSockets });
+  const agents = createAgents({ context: createTlsContext(authorities) }, { connectTimeoutMs: timeoutMs, maxSockets });
   return {
     send: async ({ path, method, headers, body }) => {
       const url = new URL(baseUrl + path);
@@ -135,7 +136,7 @@ export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClient
         headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...headers },
         body: body && JSON.stringify(body),
       }).catch((error: unknown) => {
-        throw new TransportError(codeOf(error));
+        throw new TransportError(codeOf(error), untrustedOf(error));
       });
       return { status: answer.status, headers: answer.headers, json: parseJson(answer.body) };
     },

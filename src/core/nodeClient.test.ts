@@ -5,6 +5,7 @@ import { parseAuthorities } from './certificateAuthorities.ts';
 import { createFetch, type Fetch } from './nodeClient.ts';
 
 const ca = createCa();
+const limits = { maxBytes: 1000, connectTimeoutMs: 5000 };
 let server: TestServer;
 let fetch: Fetch;
 beforeEach(async () => {
@@ -12,7 +13,7 @@ beforeEach(async () => {
     ...{ certificate: ca.issue(serverNames), clock: createClock(), routeOf: () => 'any' },
     answer: ({ path }) => ({ status: 200, body: { text: 'x'.repeat(path === '/large' ? 2000 : 500) } }),
   });
-  fetch = createFetch(parseAuthorities(ca.pem), 1000);
+  fetch = createFetch(parseAuthorities(ca.pem), limits);
 });
 afterEach(() => server.stop());
 
@@ -26,7 +27,7 @@ it('passes on a response, and follows no redirect', async () => {
 });
 
 it('calls only trusted peers by TLS', async () => {
-  const plain = createFetch(null, 1000);
+  const plain = createFetch(null, limits);
   await expect(plain(server.url, {})).rejects.toMatchObject({ name: 'TransportError', code: 'UNTRUSTED' });
   expect(server.connections().came).toBe(0);
 });

@@ -1,24 +1,12 @@
 import { once } from 'node:events';
-import {
-  Agent as HttpAgent,
-  type ClientRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  request as overHttp,
-} from 'node:http';
-import { Agent as HttpsAgent, request as overHttps } from 'node:https';
+import { type ClientRequest, request as overHttp, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request as overHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { SecureContext } from 'node:tls';
-import { type Authorities, createTlsContext } from './certificateAuthorities.ts';
+import { type Authorities, createTlsContext, untrustedOf } from './certificateAuthorities.ts';
+import { type Agents, createAgents, createHttpAgent } from './connector.ts';
 import { TransportError } from './http.rules.ts';
 import { collectBytes } from './streams.ts';
-
-/** The connections of calls, by scheme; TLS connections have their trusted authorities. */
-export interface Agents {
-  http: HttpAgent;
-  https: HttpsAgent;
-}
 
 /** One request; the certificate of a server is always verified. */
 export interface HttpRequest {
@@ -27,7 +15,7 @@ export interface HttpRequest {
   headers: Record<string, string>;
   body?: string | Buffer | undefined;
   /** With null nobody is called by TLS: the error is `UNTRUSTED`. */
-  agents: Agents | { http: HttpAgent; https: null };
+  agents: Agents | { http: Agents['http']; https: null };
   signal?: AbortSignal | undefined;
   lookup?: LookupFunction;
   maxHeadBytes?: number;
@@ -38,23 +26,6 @@ export interface OpenAnswer {
   status: number;
   headers: IncomingHttpHeaders;
   body: Readable;
-}
-
-/** Agents that trust by a context. */
-export function createAgents(
-  secureContext: SecureContext,
-  pool: { keepAlive: boolean; maxSockets?: number } = { keepAlive: true },
-): Agents {
-  return {
-    http: new HttpAgent(pool),
-    https: new HttpsAgent({ ...pool, secureContext, rejectUnauthorized: true }),
-  };
-}
-
-/** Closes all connections. */
-export function closeAgents({ http, https }: Agents): void {
-  http.destroy();
-  https.destroy();
 }
 
 /**
@@ -122,14 +93,21 @@ interface FetchInit {
 /** The part of `fetch` that libraries need. */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 
+/** Bounds of each call. */
+interface FetchLimits {
+  maxBytes: number;
+  connectTimeoutMs: number;
+}
+
 /**
  * A `fetch` that trusts some authorities only, or calls plain HTTP only where they are null; it follows no redirect, and throws
  * TransportError without a response of `maxBytes`.
  */
-export function createFetch(authorities: Authorities | null, maxBytes: number): Fetch {
+export function createFetch(authorities: Authorities | null, { maxBytes, connectTimeoutMs }: FetchLimits): Fetch {
+  const connection = { connectTimeoutMs, keepAlive: false };
   const agents = authorities
-    ? createAgents(createTlsContext(authorities), { keepAlive: false })
-    : { http: new HttpAgent(), https: null };
+    ? createAgents({ context: createTlsContext(authorities) }, connection)
+    : { http: createHttpAgent(connection), https: null };
   return async (url, { method = 'GET', headers = {}, body, signal = null }) => {
     try {
       const answer = await open({
@@ -140,7 +118,8 @@ export function createFetch(authorities: Authorities | null, maxBytes: number): 
       return responseOf(answer, await collectBytes(answer.body, { maxBytes, tooLarge }));
     } catch (error) {
       if (error instanceof TransportError) throw error;
-      throw new TransportError(signal?.aborted ? 'ETIMEDOUT' : ((error as NodeJS.ErrnoException).code ?? 'UNKNOWN'));
+      if (signal?.aborted) throw new TransportError('ETIMEDOUT');
+      throw new TransportError((error as NodeJS.ErrnoException).code ?? 'UNKNOWN', untrustedOf(error));
     }
   };
 }

@@ -1,7 +1,16 @@
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { type Stats, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { diskFault, isENOENT } from './errors.rules.ts';
 import { readRegularFile } from './files.ts';
+
+/** Milliseconds for an address where a library makes its own connections; a SYN may be lost and sent again within it. */
+const DEFAULT_ATTEMPT_MS = 2500;
+
+/** Gives each address of a name more time than Node does, also in libraries that know nothing of `createAgents` (connector.ts). */
+export function allowSlowConnections(): void {
+  setDefaultAutoSelectFamilyAttemptTimeout(DEFAULT_ATTEMPT_MS);
+}
 
 /** The command may not use this state directory as this user; the message says what to do. */
 export class NotAllowed extends Error {

@@ -29,7 +29,7 @@ const MAX_ANSWER_BYTES = 65_536;
 /** The sender of a program's spans. Throws what `readAuthorities` throws. */
 export function createSendSpans({ endpoint, readAuthorities }: Collector, source: SpanSource): SendSpans {
   const authorities = endpoint.startsWith('https:') ? readAuthorities() : null;
-  const fetch = createFetch(authorities, MAX_ANSWER_BYTES);
+  const fetch = createFetch(authorities, { maxBytes: MAX_ANSWER_BYTES, connectTimeoutMs: SEND_TIME_MS });
   const headers = { 'content-type': 'application/json', 'user-agent': `${source.program}/${source.version}` };
   return async (spans) => {
     try {

@@ -12,6 +12,7 @@ import { addAudit, addOperator, addSession } from './commands/operator.ts';
 import { addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addWebhook } from './commands/webhook.ts';
+import { allowSlowConnections } from '../core/process.ts';
 
 /** The command line; help, manual page and completions are generated from it. */
 export function createProgram(run: Run): Command {
@@ -101,4 +102,7 @@ function configureOutput(command: Command, io: Io): void {
   for (const inner of command.commands) configureOutput(inner, io);
 }
 
-if (import.meta.main) void runCli(process.argv.slice(2), process).then((exit) => (process.exitCode = exit));
+if (import.meta.main) {
+  allowSlowConnections();
+  void runCli(process.argv.slice(2), process).then((exit) => (process.exitCode = exit));
+}

@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
 import tls from 'node:tls';
 import type { TLSSocket } from 'node:tls';
+import { resolveAddresses } from '../core/connector.ts';
+import { keepShownChain } from '../core/certificateAuthorities.ts';
 import { contentType, encodeFrame, type Frame, FrameReader, headerKey, int32, readInt32, readUint32 } from './frame.ts';
 import type { Identity } from './identity.ts';
 import { classifySocketError, MeshError } from './meshError.ts';
@@ -124,19 +126,25 @@ export interface ChannelOptions {
   identity: Identity;
   token: string;
   signal: AbortSignal;
+  /** Milliseconds for all addresses of the router together. */
+  timeMs: number;
 }
 
 /** Opens a channel to a router and waits for the answer to the hello. */
-export function openChannel(router: RouterAddress, { identity, token, signal }: ChannelOptions): Promise<Channel> {
+export async function openChannel(router: RouterAddress, options: ChannelOptions): Promise<Channel> {
+  const { identity, token, signal, timeMs } = options;
+  const { addresses } = await resolveAddresses(router, timeMs);
   const label = `edge router ${router.host}:${router.port}`;
   return new Promise<Channel>((resolve, reject) => {
     const socket = tls.connect({
       ...router,
+      ...addresses,
       ...(isIP(router.host) === 0 && { servername: router.host }),
       secureContext: identity.secureContext,
       rejectUnauthorized: true,
       ALPNProtocols: ['ziti-edge'],
     });
+    keepShownChain(socket, router.host);
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
     const giveUp = () => {
       channel.close();

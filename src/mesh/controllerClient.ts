@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { closeAgents, createAgents, open } from '../core/nodeClient.ts';
+import { closeAgents, createAgents } from '../core/connector.ts';
+import { open } from '../core/nodeClient.ts';
 import { collectBytes } from '../core/streams.ts';
 import type { Identity } from './identity.ts';
 import { classifySocketError, MeshError, parseJson } from './meshError.ts';
@@ -41,7 +42,7 @@ export function createControllerClient(
 ): ControllerClient {
   const [ended, closed] = [new AbortController(), new AbortController()];
   let timer: NodeJS.Timeout | undefined;
-  const agents = createAgents(secureContext);
+  const agents = createAgents({ context: secureContext }, { connectTimeoutMs: timeoutMs });
   return {
     request: async (url, controllerRequest) => {
       if (url.protocol !== 'https:') throw new MeshError('protocol', `controller ${url.host}: ERR_INVALID_PROTOCOL`);

@@ -156,7 +156,7 @@ export async function dialThroughRouters({
   }
   const settled = new AbortController();
   const limit = AbortSignal.any([signal, settled.signal]);
-  const channels = routers.map((router) => openChannel(router, { identity, token: apiToken, signal: limit }));
+  const channels = routers.map((router) => openChannel(router, { identity, token: apiToken, signal: limit, timeMs }));
   const used = new Set<Channel>();
   const attempts = inSettlementOrder(channels).map((next): Attempt<MeshConnection> => async (end) => {
     const channel = await next;

@@ -1,3 +1,6 @@
+import { certificateCure } from '../core/untrusted.rules.ts';
+import { untrustedOf } from '../core/certificateAuthorities.ts';
+
 /**
  * Kinds of mesh errors, by their remedy:
  * - `identity`: the identity file cannot be used; the message continues after `identity <path> `
@@ -36,13 +39,22 @@ export class MeshError extends Error {
   }
 }
 
+/** Where the authorities of a mesh are, for a host and for the service. */
+const meshAuthorities = 'id.ca of the identity, or mesh.controller_ca';
+
 /** Classifies an error of node:net, node:tls or node:https by its code. */
 export function classifySocketError(error: unknown, where: string): MeshError {
   if (error instanceof MeshError) return error;
   const { code } = error as { code?: unknown };
   const name = typeof code === 'string' ? code : 'UNKNOWN';
-  if (untrustedCodes.test(name))
-    return new MeshError('untrusted', `${where}: its certificate is not trusted (${name})`);
+  if (untrustedCodes.test(name)) {
+    const untrusted = untrustedOf(error);
+    const problem = untrusted?.problem ?? `its certificate is not trusted (${name})`;
+    return new MeshError(
+      'untrusted',
+      `${where}: ${problem}${untrusted ? `: ${certificateCure(untrusted, meshAuthorities)}` : ''}`,
+    );
+  }
   return new MeshError(protocolErrorCodes.test(name) ? 'protocol' : 'unreachable', `${where}: ${name}`);
 }
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { Command } from 'commander';
-import { abortedBySignal, dropPrivileges, hardenProcess, NotAllowed } from '../core/process.ts';
+import { abortedBySignal, allowSlowConnections, dropPrivileges, hardenProcess, NotAllowed } from '../core/process.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
 import { parseArguments, type ToldError, version, withConfigOption, withExitCode } from '../core/commandLine.ts';
 import { ConfigInvalid } from '../core/config/keyTable.ts';
@@ -117,6 +117,7 @@ withConfig(program);
 
 if (import.meta.main) {
   hardenProcess();
+  allowSlowConnections();
   ignoreStreamErrors(process.stderr);
   void parseArguments(program);
 }

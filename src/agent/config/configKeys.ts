@@ -158,7 +158,7 @@ export const configTable = keyTableOf({
   connect_timeout_s: optional(
     integer('seconds', 1, 600),
     10,
-    'Timeout of one connection attempt; at most `http_timeout_s`.',
+    'Timeout of one connection, shared equally by the addresses of a name; at most `http_timeout_s`.',
   ),
   http_timeout_s: optional(integer('seconds', 1, 3600), defaultHttpTimeoutS, 'Timeout of one whole call.'),
   download_stall_s: optional(

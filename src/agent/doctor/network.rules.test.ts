@@ -4,11 +4,31 @@ import { checkLines } from '../../../fixtures/suites/spec/checkLines.ts';
 import type { FileFacts, ProgramUser } from '../../core/doctor.rules.ts';
 import {
   checkIdentity,
+  checkPeer,
   checkProxyPorts,
   type IdentityFacts,
   inapplicableForTransport,
   parseListeningPorts,
 } from './network.rules.ts';
+
+describe('a service whose certificate is not trusted', () => {
+  const endpoint = { peer: 'tenancy', url: 'https://t.example', ca: '/etc/ca.pem', laptop: false } as const;
+  const facts = (certificate: { cure: string; authority: string | null }) => ({
+    ...{ code: 'TLS_UNTRUSTED', line: `TLS_UNTRUSTED: the problem: ${certificate.cure}`, certificate },
+  });
+
+  it.each([
+    ['is to be renewed', { cure: 'renew it', authority: null }, 'renew it'],
+    [
+      'has an unknown authority',
+      { cure: 'add it', authority: 'CA' },
+      'sudo install -m 0644 THE-RIGHT-CA.pem /etc/ca.pem',
+    ],
+  ])('has the fix of the tick, if it %s', (_title, certificate, fix) => {
+    const lines = ['tenancy service: failed', 'https://t.example', 'TLS_UNTRUSTED: the problem', fix];
+    expect(checkLines(checkPeer(facts(certificate), endpoint))).toEqual(lines);
+  });
+});
 
 const agent: ProgramUser = { name: 'deployd', uid: 900, gids: [900, 950] };
 

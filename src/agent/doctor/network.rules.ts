@@ -1,3 +1,4 @@
+import type { Fault } from '../../../machines/fault.ts';
 import {
   type Check,
   checkResult,
@@ -20,7 +21,7 @@ export type PeerFacts =
       /** Seconds that this host's clock is ahead of the service; null without a Date header. */
       skewS: number | null;
     }
-  | { code: string | null; line: string }
+  | { code: string | null; line: string; certificate?: Fault['certificate'] }
   | { unknown: string };
 
 /** A service by the configuration. */
@@ -46,8 +47,11 @@ export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
     return checkResult(name, url, isDown ? [{ problem, fix: `curl -i ${url}/v1/sys/health` }] : []);
   }
   const file = ca ?? '/etc/ssl/certs/ca-certificates.crt';
-  if (facts.code === 'TLS_UNTRUSTED')
-    return checkResult(name, url, [{ problem: facts.line, fix: `sudo install -m 0644 THE-RIGHT-CA.pem ${file}` }]);
+  if (facts.code === 'TLS_UNTRUSTED') {
+    const { cure, authority } = facts.certificate ?? { cure: '', authority: '' };
+    const fix = authority === null ? cure : `sudo install -m 0644 THE-RIGHT-CA.pem ${file}`;
+    return checkResult(name, url, [{ problem: facts.line.replace(`: ${cure}`, ''), fix }]);
+  }
   if (laptop) return inapplicableCheck(name, `offline, which is normal on a laptop: ${facts.line}`);
   return checkResult(name, url, [{ problem: facts.line, fix: `curl -v --cacert ${file} ${url}/` }]);
 }

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../machines/fault.ts';
 import { fileFactsOf } from '../../core/accounts.ts';
 import { type Check, checkClock, type Fact } from '../../core/doctor.rules.ts';
+import { pastTimes } from '../../core/certificateAuthorities.ts';
 import type { Settings } from '../config/settings.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import { openCredentials } from '../token/credentials.ts';
 import { createSecretstore } from '../token/secretstore.ts';
 import type { TokenLookup } from '../token/token.rules.ts';
 import type { Peer } from '../transport/classifyError.rules.ts';
-import { createHttpClient, type HttpClient } from '../transport/httpClient.ts';
+import { clockFilesOf, createHttpClient, type HttpClient } from '../transport/httpClient.ts';
 import { createTransport } from '../transport/transport.ts';
 import type { DoctorContext } from './host.ts';
 import {
@@ -36,7 +37,10 @@ export async function checkNetwork(context: DoctorContext): Promise<Check[]> {
     return [
       checkPeer(tenancy, { peer: 'tenancy', url: tenancy_url, ca: tenancy_ca, laptop }),
       checkPeer(secretstore, { peer: 'secretstore', url: secretstore_url, ca: secretstore_ca, laptop }),
-      checkClock(skewsOf([tenancy, secretstore])),
+      checkClock(skewsOf([tenancy, secretstore]), {
+        now: new Date(),
+        pastTimes: pastTimes(clockFilesOf(context.settings)),
+      }),
       await checkProxy(name),
       checkToken(await tokenFacts(connection, context), context.host),
     ];
@@ -79,7 +83,7 @@ async function ping(
     return { status, skewS: Number.isFinite(skewS) ? skewS : null };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { code: error.code, line: error.message };
+    return { code: error.code, line: error.message, certificate: error.certificate };
   }
 }
 

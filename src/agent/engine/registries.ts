@@ -5,16 +5,17 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { stoppedFault } from '../../../machines/fault.ts';
-import { createTlsContext, parseAuthorities } from '../../core/certificateAuthorities.ts';
+import { createTlsContext, parseAuthorities, untrustedOf } from '../../core/certificateAuthorities.ts';
 import { describeErrorCode, diskFault } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
-import { type Agents, closeAgents, open } from '../../core/nodeClient.ts';
+import { type Agents, closeAgents, createAgents } from '../../core/connector.ts';
+import { open } from '../../core/nodeClient.ts';
 import { collectBytes } from '../../core/streams.ts';
+import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.ts';
 import { loginFor, type LoginScope, scopeOf } from '../../registry/imageReference.rules.ts';
 import { type RegistryAccess, type RegistryAnswer, RegistryError } from '../../registry/repository.ts';
 import type { Settings } from '../config/settings.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
-import { boundedAgents } from '../transport/agents.ts';
 import { errorCodeOf } from '../transport/httpRequest.ts';
 import type { SystemRoots } from '../transport/trustStore.ts';
 
@@ -73,10 +74,10 @@ export function createRegistries(options: RegistriesOptions): Registries {
 /** One pair of agents for each host, with its own certificates. */
 function createHostAgents({ settings, roots, certificateDirs = engineDirs }: RegistriesOptions) {
   const byHost = new Map<string, Agents>();
-  const connection = { address: null, connectTimeoutMs: settings.connect_timeout_s * 1000 };
+  const connection = { connectTimeoutMs: settings.connect_timeout_s * 1000 };
   const create = (host: string): Agents => {
     const dirs = certificateDirs.map((dir) => join(dir, host));
-    const agents = boundedAgents(connection, { context: registryContext(roots.all().pem, dirs) });
+    const agents = createAgents({ context: registryContext(roots.all().pem, dirs) }, connection);
     byHost.set(host, agents);
     return agents;
   };
@@ -110,7 +111,12 @@ async function get(
   } catch (error) {
     if (signal.aborted) throw stoppedFault();
     const code = limit.aborted ? 'TIMEOUT' : (errorCodeOf(error) ?? 'UNKNOWN');
-    throw new RegistryError(`registry ${url.host}: ${describeErrorCode(code)}`);
+    const untrusted = untrustedOf(error);
+    const reason =
+      untrusted === null
+        ? describeErrorCode(code)
+        : `${untrusted.problem}: ${certificateCure(untrusted, systemAuthorities)}`;
+    throw new RegistryError(`registry ${url.host}: ${reason}`);
   }
 }
 

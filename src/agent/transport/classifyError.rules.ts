@@ -2,6 +2,7 @@ import { failedFault, Fault, offlineFault, stoppedFault } from '../../../machine
 import { tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import { describeErrorCode, errorClassOf } from '../../core/errors.rules.ts';
 import { isLaggingNode } from '../../core/http.rules.ts';
+import { certificateCure, systemAuthorities, type Untrusted } from '../../core/untrusted.rules.ts';
 
 /** The two services that the agent calls. */
 export type Peer = 'tenancy' | 'secretstore';
@@ -15,6 +16,8 @@ export type CallError = { peer: Responder; origin: string; operation: string } &
 /** `error` is an errno, OpenSSL or HTTP parser code, or one of the agent: STOPPED, TIMEOUT, STALLED, TOO_LARGE. */
 interface TransportError {
   error: string;
+  /** Why the certificate is not trusted, for an error that says so. */
+  untrusted?: Untrusted;
 }
 
 /** `code` and `text` come from the error body, null without them. */
@@ -44,7 +47,7 @@ function classifyTransportError(callError: CallError & TransportError): Fault {
   if (error === 'STOPPED') return stoppedFault();
   switch (errorClassOf(error)) {
     case 'untrusted':
-      return failedFault('TLS_UNTRUSTED', `${where}: ${describeErrorCode(error)}`);
+      return untrustedFault(callError, where);
     case 'protocol':
       return failedFault('PROTOCOL_INVALID', `${where}: ${callError.operation}: ${describeErrorCode(error)}`);
     case 'temporary':
@@ -54,6 +57,13 @@ function classifyTransportError(callError: CallError & TransportError): Fault {
         code: 'INTERNAL',
       });
   }
+}
+
+function untrustedFault({ peer, error, untrusted }: CallError & TransportError, where: string): Fault {
+  if (untrusted === undefined) return failedFault('TLS_UNTRUSTED', `${where}: ${describeErrorCode(error)}`);
+  const cure = certificateCure(untrusted, peer === 'storage' ? systemAuthorities : `${peer}_ca`);
+  const line = `TLS_UNTRUSTED: ${where}: ${untrusted.problem}: ${cure}`;
+  return new Fault('failed', line, { code: 'TLS_UNTRUSTED', certificate: { cure, authority: untrusted.authority } });
 }
 
 function classifyStatus(callError: CallError & ErrorResponse): Fault {

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../../machines/fault.ts';
 import { parseErrorBody, parseRetryAfter } from '../../core/http.rules.ts';
 import { open, type OpenAnswer } from '../../core/nodeClient.ts';
+import { type ClockFiles, untrustedOf } from '../../core/certificateAuthorities.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Transport } from './agents.ts';
+import type { Transport } from './transport.ts';
 import { callBackoffMs, type CallError, classifyError, formatPeer, type Responder } from './classifyError.rules.ts';
 import { createSender, errorCodeOf, type HttpCall, readJsonBody } from './httpRequest.ts';
 
@@ -47,7 +48,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const startCall = (call: HttpCall, limit: AbortSignal): RunningCall => {
     const party = partyOf(options.settings, call);
     const traceFailure = (error: string) => options.recordDecision?.({ word: 'call-failed', peer: party.peer, error });
-    return { call, limit, party, traceFailure };
+    return { call, limit, party, traceFailure, clockFiles: clockFilesOf(options.settings) };
   };
   return {
     call: (call) => {
@@ -140,6 +141,14 @@ interface RunningCall {
   limit: AbortSignal;
   party: { peer: Responder; origin: string };
   traceFailure: (error: string) => void;
+  clockFiles: ClockFiles;
+}
+
+type ClockSettings = Pick<Settings, 'state_dir' | 'tenancy_ca' | 'secretstore_ca'>;
+
+/** What shows a host that its clock is wrong, where no server is believed. */
+export function clockFilesOf({ state_dir, tenancy_ca, secretstore_ca }: ClockSettings): ClockFiles {
+  return { written: [`${state_dir}/state.json`], authorities: [tenancy_ca, secretstore_ca] };
 }
 
 /** Who responds: the peer itself only when the URL has the peer's own origin. */
@@ -154,7 +163,8 @@ function callErrorOf(running: RunningCall, error: unknown): CallError {
   const code = callErrorCode(running, error);
   if (code === 'TOO_LARGE' && running.call.tooLarge) throw running.call.tooLarge;
   if (code !== 'STOPPED') running.traceFailure(code);
-  return { ...running.party, operation: running.call.operation, error: code };
+  const untrusted = untrustedOf(error, running.clockFiles);
+  return { ...running.party, operation: running.call.operation, error: code, ...(untrusted && { untrusted }) };
 }
 
 function callErrorCode({ call, limit }: RunningCall, error: unknown): string {

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { Fault } from '../../../machines/fault.ts';
+import type { Agents } from '../../core/connector.ts';
 import { isUntrusted } from '../../core/errors.rules.ts';
-import type { Agents, HttpRequest, OpenAnswer } from '../../core/nodeClient.ts';
+import type { HttpRequest, OpenAnswer } from '../../core/nodeClient.ts';
 import { collectBytes } from '../../core/streams.ts';
 import type { Settings } from '../config/settings.ts';
 import { wipe } from '../secrets/memory.ts';
-import type { Transport } from './agents.ts';
+import type { Transport } from './transport.ts';
 import type { Peer } from './classifyError.rules.ts';
 
 /** Sends one request once, and reads the head of the answer. Throws its own errors, which may contain the bearer. */

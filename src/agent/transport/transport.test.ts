@@ -11,9 +11,8 @@ import { startHttpsServer, type TestServer } from '../../../fixtures/world/serve
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { asNobody } from '../../../fixtures/world/users.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Transport } from './agents.ts';
+import { type Transport, createTransport } from './transport.ts';
 import { createHttpClient } from './httpClient.ts';
-import { createTransport } from './transport.ts';
 
 const ca = createCa();
 let server: TestServer;

@@ -3,10 +3,10 @@ import https from 'node:https';
 import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { failedFault, Fault, offlineFault } from '../../../machines/fault.ts';
-import type { Agents } from '../../core/nodeClient.ts';
+import { type Agents, createAgents, verificationOptions, withConnectTimeout } from '../../core/connector.ts';
+import { keepShownChain } from '../../core/certificateAuthorities.ts';
 import { createMesh, type Mesh, MeshError } from '../../mesh/mesh.ts';
 import type { Settings } from '../config/settings.ts';
-import { boundedAgents, createAgentPool, type Transport, verificationOptions, withConnectTimeout } from './agents.ts';
 import type { Peer } from './classifyError.rules.ts';
 import { createTrustStore, openSystemRoots, type SystemRoots, type Trust, type TrustStore } from './trustStore.ts';
 
@@ -28,15 +28,15 @@ export function createTransport(settings: Settings, roots: SystemRoots = openSys
 
 /** Ordinary networking: connections go to the hosts of the URLs. */
 function createSystemTransport(settings: Settings, trustStore: TrustStore): Transport {
-  const options = { address: null, connectTimeoutMs: settings.connect_timeout_s * 1000 };
-  return { name: 'system', ...createAgentPool(trustStore, (_peer, trust) => boundedAgents(options, trust)) };
+  const options = { connectTimeoutMs: settings.connect_timeout_s * 1000 };
+  return { name: 'system', ...createAgentPool(trustStore, (_peer, trust) => createAgents(trust, options)) };
 }
 
 /** The local mesh proxy: only the dialled address differs; names and certificates stay those of the URLs. */
 function createProxyTransport(settings: Settings, trustStore: TrustStore): Transport {
   const connectTimeoutMs = settings.connect_timeout_s * 1000;
   const open = (peer: Peer, trust: Trust) =>
-    boundedAgents({ address: { host: '127.0.0.1', port: proxyPorts[peer] }, connectTimeoutMs }, trust);
+    createAgents(trust, { address: { host: '127.0.0.1', port: proxyPorts[peer] }, connectTimeoutMs });
   return { name: 'proxy', ...createAgentPool(trustStore, open) };
 }
 
@@ -122,6 +122,7 @@ class MeshHttpsAgent extends https.Agent {
         ALPNProtocols: ['http/1.1'],
         ...verificationOptions(options.host ?? '', this.#trust),
       });
+      keepShownChain(socket, options.host ?? '');
       const fail = (error: Error) => callback?.(error, stream);
       socket.once('error', fail).once('secureConnect', () => {
         socket.off('error', fail);
@@ -191,4 +192,72 @@ function meshFault({ kind, message }: MeshError): Fault {
     case 'unreachable':
       return offlineFault(`mesh: ${message}`);
   }
+}
+
+/**
+ * One pair of agents for each peer, opened at its first call. They are kept across `close` while the peer's trust is
+ * unchanged, so that TLS sessions are resumed, which rely on the first handshake (except in the mesh).
+ */
+export function createAgentPool(
+  trustStore: TrustStore,
+  open: (peer: Peer, trust: Trust) => Agents,
+): Pick<Transport, 'agents' | 'agentsWithAllRoots' | 'close'> {
+  const pool = new Map<Peer, PooledAgents>();
+  const replaced = new Set<Agents>();
+  const agents = (peer: Peer): Agents => {
+    const previous = pool.get(peer);
+    if (previous?.isOpen) return previous.agents;
+    const trust = trustStore.of(peer);
+    if (previous && previous.trust !== trust) replaced.add(previous.agents);
+    const pooled = previous?.trust === trust ? previous : { trust, agents: open(peer, trust), isOpen: true };
+    pooled.isOpen = true;
+    pool.set(peer, pooled);
+    return pooled.agents;
+  };
+  return {
+    agents,
+    agentsWithAllRoots: (peer) => {
+      const previous = pool.get(peer);
+      if (previous?.trust.isPartial) {
+        trustStore.useAllRoots();
+        previous.isOpen = false;
+      }
+      return agents(peer);
+    },
+    close: () => {
+      for (const pooled of pool.values()) {
+        pooled.isOpen = false;
+        replaced.add(pooled.agents);
+      }
+      for (const { http, https } of replaced) {
+        http.destroy();
+        https.destroy();
+      }
+      replaced.clear();
+    },
+  };
+}
+
+/** Agents, and the trust that they were opened with. */
+interface PooledAgents {
+  readonly trust: Trust;
+  readonly agents: Agents;
+  isOpen: boolean;
+}
+
+/**
+ * How to reach the two services (spec §15). With every transport TLS is 1.2 or newer, the certificate is verified
+ * against the peer's CA for the name in its URL, and no environment variable changes that.
+ */
+export interface Transport {
+  readonly name: Settings['transport'];
+  /**
+   * The agents of a peer; the same until `agentsWithAllRoots` or a change of the CA, so that connections, TLS contexts
+   * and sessions are shared.
+   */
+  agents: (peer: Peer) => Agents;
+  /** Agents that trust all of the system's roots: new ones if those in use trust only the remembered roots. */
+  agentsWithAllRoots: (peer: Peer) => Agents;
+  /** Closes idle connections; the next call opens new ones and reads the CA files again. */
+  close: () => void;
 }

@@ -11,17 +11,15 @@ import {
 } from '../../core/certificateAuthorities.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import { readRegularFile } from '../../core/files.ts';
+import type { PeerTrust } from '../../core/connector.ts';
 import type { Settings } from '../config/settings.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import { type Peer, peerNames } from './classifyError.rules.ts';
 
 /** What connections to a peer trust. */
-export interface Trust {
-  readonly context: SecureContext;
+export interface Trust extends PeerTrust {
   /** Only the remembered roots are in the context; more roots are trusted. */
   readonly isPartial?: true;
-  /** Called with each verified certificate. */
-  readonly onVerified?: (leaf: DetailedPeerCertificate) => void;
 }
 
 /** The trust for each of the two peers. */

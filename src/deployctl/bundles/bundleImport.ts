@@ -22,7 +22,9 @@ import {
 import type { ImportChoices } from '../../bundle/import/importWork.rules.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { diskFault } from '../../core/errors.rules.ts';
-import { closeAgents } from '../../core/nodeClient.ts';
+import { untrustedOf } from '../../core/certificateAuthorities.ts';
+import { closeAgents } from '../../core/connector.ts';
+import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { parseImageReference } from '../../registry/imageReference.rules.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
@@ -240,7 +242,9 @@ function openRegistries(environment: NodeJS.ProcessEnv): RegistryAccess & { clos
       } catch (error) {
         // got's errors hold the login
         const { code = 'no answer' } = error as NodeJS.ErrnoException;
-        throw new RegistryError(`${url.host} cannot be reached (${code})`);
+        const untrusted = untrustedOf(error);
+        const reason = untrusted && `${untrusted.problem}: ${certificateCure(untrusted, systemAuthorities)}`;
+        throw new RegistryError(`${url.host} cannot be reached (${reason ?? code})`);
       }
     },
     close: () => closeAgents(agents),

@@ -1,7 +1,7 @@
 import { version } from '../../core/commandLine.ts';
 import { type HttpAnswer, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
-import { closeAgents } from '../../core/nodeClient.ts';
+import { closeAgents } from '../../core/connector.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
 import type { NewSignature } from '../../signatures/sign/signBundle.ts';
 import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
@@ -101,8 +101,7 @@ function openPost(
     post: async ({ url, type, body, refusal }) => {
       const headers = { 'content-type': type, 'user-agent': `deployctl/${version}` };
       const answer = await send({ url, method: 'POST', headers, body, agents, timeout }).catch((error: unknown) => {
-        const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
-        throw transportError(code, url.origin, env);
+        throw transportError(error, url.origin, env);
       });
       if (answer.status >= 200 && answer.status < 300) return answer.body;
       throw refused(answer, { ...refusal, origin: url.origin, secret });

@@ -84,7 +84,7 @@ it('a refused connection is temporary', async () => {
   const { exit, stderr } = await run('whoami');
   expect({ exit, stderr }).toEqual({
     exit: 75,
-    stderr: `deployctl: UNREACHABLE: ${api.server.url}: connection refused\n  → is the address right, and the service up? Try again later\n`,
+    stderr: `deployctl: UNREACHABLE: ${api.server.url}: connection refused\n  → check the address and whether the service runs, and try again later\n`,
   });
 });
 
@@ -120,7 +120,7 @@ it('prints an error as the API has it with --json, and no characters that move t
 it.each([
   ['a page of something else', { body: '<html>welcome</html>' }],
   ['a list', { body: [1] }],
-])('%s is no answer', async (_name, script) => {
+])('%s is not an answer', async (_name, script) => {
   api.server.answerNext('call', script);
   const { exit, stderr } = await run('whoami');
   expect(exit).toBe(1);

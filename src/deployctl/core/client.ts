@@ -6,7 +6,9 @@ import { describeErrorCode, errorClassOf } from '../../core/errors.rules.ts';
 import { parseErrorBody, parseRetryAfter } from '../../core/http.rules.ts';
 import { type GotRequest, type HttpAnswer, open, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
-import { closeAgents } from '../../core/nodeClient.ts';
+import { untrustedOf } from '../../core/certificateAuthorities.ts';
+import { closeAgents } from '../../core/connector.ts';
+import { certificateCure, type Untrusted } from '../../core/untrusted.rules.ts';
 import { version } from '../../core/commandLine.ts';
 import { type BundleRefusal, type Clock, CtlError, type Exit, exits, type Io, usageError } from './ctlError.ts';
 import { isExempt, proxyOf } from './proxy.rules.ts';
@@ -114,9 +116,7 @@ async function withRetries(
 
 /** A fault before an answer was complete: at the caller's own end, or on the way. */
 function callError(error: unknown, origin: string, env: Io['env']): CtlError {
-  if (error instanceof CtlError) return error;
-  const { code } = error as { code?: unknown };
-  return transportError(typeof code === 'string' ? code : 'UNKNOWN', origin, env);
+  return error instanceof CtlError ? error : transportError(error, origin, env);
 }
 
 /** The error of an answer other than 2xx: its own code and message where it has an error body. */
@@ -133,24 +133,32 @@ function answerError(status: number, body: unknown): CtlError {
 }
 
 /** The error of a call that got no answer; `code` is an errno or the like. It names the proxy of the environment, if any. */
-export function transportError(code: string, origin: string, env: Io['env']): CtlError {
+export function transportError(error: unknown, origin: string, env: Io['env']): CtlError {
+  const { code: named } = error as { code?: unknown };
+  const code = typeof named === 'string' ? named : 'UNKNOWN';
+  const untrusted = untrustedOf(error);
   const { hostname, protocol } = new URL(origin);
   const proxy = protocol === 'http:' || isExempt(hostname, env) ? null : proxyOf(env);
-  if (proxy === null) return connectionError(code, origin);
+  if (proxy === null) return connectionError(code, origin, untrusted);
   if ('fault' in proxy) return usageError('PROXY_INVALID', proxy.fault, `or name ${hostname} in no_proxy`);
   const [, status] = /^PROXY_(\d+)$/.exec(code) ?? [];
-  if (status === undefined) return connectionError(code, `${origin}, through the proxy ${proxy.url.origin}`);
+  if (status === undefined) return connectionError(code, `${origin}, through the proxy ${proxy.url.origin}`, untrusted);
   const exit = isTemporary(Number(status)) ? exits.temporary : exits.failed;
   const message = `the proxy ${proxy.url.origin} answered ${status} to a tunnel to ${hostname}`;
   return new CtlError({ exit, code: 'PROXY_REFUSED', message, ...remedyOf('PROXY_REFUSED', 0) });
 }
 
-function connectionError(code: string, origin: string): CtlError {
+/** The places where an operator names trusted authorities. */
+const callersAuthorities = '--ca-file, DEPLOYCTL_CA_FILE or ca_file';
+
+function connectionError(code: string, origin: string, untrusted: Untrusted | null): CtlError {
   const isTemporary = errorClassOf(code) === 'temporary';
   const name = { untrusted: 'TLS_UNTRUSTED', protocol: 'PROTOCOL_INVALID', temporary: 'UNREACHABLE', bug: 'INTERNAL' };
   const known = name[errorClassOf(code)];
   const exit = isTemporary ? exits.temporary : exits.failed;
-  return new CtlError({ exit, code: known, message: `${origin}: ${describeErrorCode(code)}`, ...remedyOf(known, 0) });
+  const message = `${origin}: ${untrusted?.problem ?? describeErrorCode(code)}`;
+  const remedy = untrusted === null ? remedyOf(known, 0) : { remedy: certificateCure(untrusted, callersAuthorities) };
+  return new CtlError({ exit, code: known, message, ...remedy });
 }
 
 /** The error of a success without the object that the API promises. */
@@ -250,7 +258,7 @@ const firstDelayMs = 250;
 const errorLimit = { maxBytes: 1_048_576, tooLarge: () => new Error('the answer is too long') };
 
 /** Milliseconds. An upload may take any time while bytes flow; a push is validated before it is answered. */
-export const timeout = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, socket: 60_000, response: 300_000 };
+export const timeout = { socket: 60_000, response: 300_000 };
 
 /** Sends a request; the bytes of a successful answer go to `receive`, the bytes of any other answer are its body. */
 export async function download(request: GotRequest, receive: (bytes: Readable) => Promise<void>): Promise<HttpAnswer> {

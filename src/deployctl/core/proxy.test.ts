@@ -87,7 +87,7 @@ it('verifies the certificate of the service through the tunnel', async () => {
   });
   expect(untrusted).toMatchObject({ exit: 1, stderr: expect.stringContaining('TLS_UNTRUSTED') as string });
   const misnamed = await whoAmI({ https_proxy: proxy.address, DEPLOYCTL_URL: urlOf('127.0.0.9') });
-  expect(misnamed).toMatchObject({ exit: 1, stderr: expect.stringContaining('another name') as string });
+  expect(misnamed).toMatchObject({ exit: 1, stderr: expect.stringContaining('not for 127.0.0.9') as string });
 });
 
 it.each([

@@ -1,8 +1,9 @@
 import type { Agent as HttpsAgent } from 'node:https';
 import type { Socket } from 'node:net';
-import { checkServerIdentity, type PeerCertificate, type SecureContext } from 'node:tls';
+import { checkServerIdentity, type PeerCertificate, type SecureContext, TLSSocket } from 'node:tls';
 import { HttpsProxyAgent } from 'https-proxy-agent';
-import { type Agents, createAgents } from '../../core/nodeClient.ts';
+import { keepShownChain } from '../../core/certificateAuthorities.ts';
+import { type Agents, createAgents } from '../../core/connector.ts';
 import type { Io } from './ctlError.ts';
 import { isExempt, type Proxy, proxyOf } from './proxy.rules.ts';
 
@@ -11,7 +12,7 @@ import { isExempt, type Proxy, proxyOf } from './proxy.rules.ts';
  * on this host, are always direct: a proxy would read their token.
  */
 export function createProxyAgents(context: SecureContext, env: Io['env'], pool = { keepAlive: true }): Agents {
-  const direct = createAgents(context, pool);
+  const direct = createAgents({ context }, { ...pool, connectTimeoutMs });
   const proxy = proxyOf(env);
   if (proxy === null) return direct;
   const tunnels = new TunnelAgent({ proxy, env, context, direct: direct.https });
@@ -24,6 +25,9 @@ interface Route {
   context: SecureContext;
   direct: HttpsAgent;
 }
+
+/** Milliseconds until a service must have accepted a direct connection. */
+const connectTimeoutMs = 10_000;
 
 /** Milliseconds until a proxy must have opened a tunnel. */
 const tunnelTimeoutMs = 30_000;
@@ -58,7 +62,9 @@ class TunnelAgent extends HttpsProxyAgent<string> {
       // without a name, as for an address, Node would compare the certificate with `localhost`
       checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
     };
-    return this.#withinLimit(() => super.connect(request, { ...options, ...verified }));
+    const socket = await this.#withinLimit(() => super.connect(request, { ...options, ...verified }));
+    if (socket instanceof TLSSocket) keepShownChain(socket, host);
+    return socket;
   }
 
   /** Ends the connection to the proxy when there is no tunnel in time, or ever. */

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { fileFactsOf, ownerOf } from '../../core/accounts.ts';
+import { pastTimes } from '../../core/certificateAuthorities.ts';
 import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import {
   type Check,
@@ -193,7 +194,7 @@ async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>):
   const health = await attempt(() => get(url, '/v1/sys/health', ca));
   const date = 'known' in health ? Date.parse(health.known.headers.date ?? '') : NaN;
   const skewS = Math.round((Date.now() - date) / 1000);
-  const clock = checkClock(Number.isNaN(skewS) ? [] : [skewS]);
+  const clock = checkClock(Number.isNaN(skewS) ? [] : [skewS], { now: new Date(), pastTimes: pastTimes() });
   if ('unknown' in keys) return [unknownCheck('secretstore', 'the service has no keys to log in with'), clock];
   const login = await attempt(async () => {
     await using secretstore = closing(connectSecretstore(settings, { keys: () => keys.known, clock: Date.now }));

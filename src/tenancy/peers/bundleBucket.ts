@@ -1,5 +1,3 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import type { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
@@ -10,7 +8,9 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { type Authorities, createTlsContext } from '../../core/certificateAuthorities.ts';
+import { type Authorities, createTlsContext, untrustedOf } from '../../core/certificateAuthorities.ts';
+import { createAgents } from '../../core/connector.ts';
+import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.ts';
 import { openRegularFile } from '../../core/files.ts';
 import { archiveName, type BundleStorage, type ByteRange, storageError } from './bundleStorage.ts';
 
@@ -63,7 +63,8 @@ const ignore = () => undefined;
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket' | 'givesLinks'>): S3Client {
-  const sockets = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  const trust = { context: createTlsContext(authorities) };
+  const agents = createAgents(trust, { connectTimeoutMs: CONNECT_TIMEOUT_MS, maxSockets: MAX_SOCKETS });
   return new S3Client({
     endpoint: url,
     forcePathStyle: true,
@@ -74,8 +75,8 @@ function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
-      httpAgent: new HttpAgent(sockets),
-      httpsAgent: new HttpsAgent({ ...sockets, secureContext: createTlsContext(authorities) }),
+      httpAgent: agents.http,
+      httpsAgent: agents.https,
       connectionTimeout: CONNECT_TIMEOUT_MS,
       socketTimeout: SOCKET_TIMEOUT_MS,
     },
@@ -130,5 +131,8 @@ async function attempt<T>(doing: Parameters<typeof storageError>[0], work: () =>
 function reasonOf(error: unknown): string {
   if (error instanceof S3ServiceException) return `${error.name} (${error.$metadata.httpStatusCode ?? 'no status'})`;
   const { code, message } = error as NodeJS.ErrnoException;
-  return code ?? message;
+  const untrusted = untrustedOf(error);
+  return untrusted === null
+    ? (code ?? message)
+    : `${untrusted.problem}: ${certificateCure(untrusted, systemAuthorities)}`;
 }

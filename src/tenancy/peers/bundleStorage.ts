@@ -1,4 +1,6 @@
 import type { Readable } from 'node:stream';
+import type { TransportError } from '../../core/http.rules.ts';
+import { certificateCure } from '../../core/untrusted.rules.ts';
 
 /** Bytes `start` to `end`, both included, as in an HTTP range. */
 export interface ByteRange {
@@ -35,6 +37,11 @@ export function archiveName(sha256: string): string {
 /** The error of a call that failed. */
 export function storageError(doing: 'store' | 'read' | 'link to' | 'remove' | 'check', reason: string): PeerError {
   return new PeerError('bundle storage', `cannot ${doing}: ${reason}`);
+}
+
+/** Why a peer could not be called; `authorities` says where those that it is trusted by are configured. */
+export function reasonOf({ code, untrusted }: TransportError, authorities: string): string {
+  return untrusted === null ? code : `${untrusted.problem}: ${certificateCure(untrusted, authorities)}`;
 }
 
 /** A peer of the service that cannot be used; the message names peer, call and reason, and never a secret. */

@@ -23,7 +23,7 @@ import {
 import type { Authorities } from '../../core/certificateAuthorities.ts';
 import { TransportError } from '../../core/http.rules.ts';
 import { createFetch } from '../../core/nodeClient.ts';
-import { PeerError } from './bundleStorage.ts';
+import { PeerError, reasonOf } from './bundleStorage.ts';
 
 /** Claims of an OpenID provider about a person. */
 export type PersonClaims = Readonly<Record<string, unknown>>;
@@ -138,7 +138,7 @@ export function openIdentityProvider(options: ProviderOptions): IdentityProvider
 /** The provider's description (OpenID Connect Discovery), read anew once an hour; a failure is not kept. */
 function keepDescription(options: ProviderOptions): () => Promise<Configuration> {
   const { issuer, clientId, clientSecret, authorities, clock } = options;
-  const fetch = createFetch(authorities, MAX_BYTES);
+  const fetch = createFetch(authorities, { maxBytes: MAX_BYTES, connectTimeoutMs: TIMEOUT_S * 1000 });
   const read = () =>
     discovery(new URL(issuer), clientId, {}, clientAuth(clientSecret), {
       [customFetch]: fetch,
@@ -195,7 +195,7 @@ function providerError(error: unknown): Error {
   if (error instanceof SignInError) return error;
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError) return oauthError(error.error);
   const { cause, code = 'UNKNOWN' } = Object(error) as { cause?: unknown; code?: string };
-  if (cause instanceof TransportError) return away(cause.code);
+  if (cause instanceof TransportError) return away(reasonOf(cause, 'oidc.issuer_ca'));
   return unusable.includes(code) ? away(code) : new SignInError('invalid', `its answer does not hold (${code})`);
 }
 

@@ -34,7 +34,11 @@ it.each([
   ['an old date', () => ca.issue(serverNames, { expired: true }), 'CERT_HAS_EXPIRED'],
 ])('sends nothing to a certificate of %s', async (_what, issue, code) => {
   await started(issue());
-  expect(await send()).toEqual({ status: null, code });
+  expect(await send()).toMatchObject({
+    status: null,
+    code,
+    untrusted: { problem: expect.stringContaining(code) as string },
+  });
   expect(receiver.arrivals).toEqual([]);
 });
 

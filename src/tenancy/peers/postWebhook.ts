@@ -1,9 +1,11 @@
 import { lookup as resolve } from 'node:dns';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
-import { type Authorities, createTlsContext } from '../../core/certificateAuthorities.ts';
+import { type Authorities, createTlsContext, untrustedOf } from '../../core/certificateAuthorities.ts';
+import { createAgents } from '../../core/connector.ts';
 import { parseRetryAfter } from '../../core/http.rules.ts';
-import { createAgents, open } from '../../core/nodeClient.ts';
+import { open } from '../../core/nodeClient.ts';
+import type { Untrusted } from '../../core/untrusted.rules.ts';
 
 /** One webhook as it is sent. */
 interface WebhookPost {
@@ -19,7 +21,8 @@ interface WebhookPost {
  * What became of a webhook: the status, the seconds that the endpoint asks to be left alone (null if it does not) and what was
  * read of the body, or why nothing was answered: a code of node:net or node:tls, `ADDRESS_FORBIDDEN` or `TIMEOUT`.
  */
-type WebhookAnswer = { status: number; retryAfterS: number | null; body: string } | { status: null; code: string };
+type WebhookAnswer =
+  { status: number; retryAfterS: number | null; body: string } | { status: null; code: string; untrusted?: Untrusted };
 
 /** Sends a webhook once. Follows no redirect, and reads no more of an answer than its head and `answerBytes`; never throws. */
 export type PostWebhook = (post: WebhookPost) => Promise<WebhookAnswer>;
@@ -38,7 +41,8 @@ const MAX_HEAD_BYTES = 16_384;
 
 /** Creates what sends webhooks, each over a connection of its own. */
 export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: WebhookTransport): PostWebhook {
-  const agents = createAgents(createTlsContext(authorities), { keepAlive: false });
+  const trust = { context: createTlsContext(authorities) };
+  const agents = createAgents(trust, { connectTimeoutMs: timeoutMs, keepAlive: false });
   return async ({ url, headers, body, answerBytes, signal }) => {
     const policy = policyFor(url, allowsPrivate);
     // An address is not looked up.
@@ -52,7 +56,8 @@ export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: Web
       const read = await bodyOf(answer.body, answerBytes);
       return { status: answer.status, retryAfterS: parseRetryAfter(answer.headers, Date.now()), body: read };
     } catch (error) {
-      return { status: null, code: timeout.aborted ? 'TIMEOUT' : codeOf(error) };
+      const untrusted = untrustedOf(error);
+      return { status: null, code: timeout.aborted ? 'TIMEOUT' : codeOf(error), ...(untrusted && { untrusted }) };
     }
   };
 }

@@ -3,7 +3,7 @@ import type { Authorities } from '../../core/certificateAuthorities.ts';
 import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../core/httpClient.ts';
 import { isLaggingNode, parseErrorBody, TransportError } from '../../core/http.rules.ts';
 import { isObject } from '../../core/json.rules.ts';
-import { PeerError } from './bundleStorage.ts';
+import { PeerError, reasonOf } from './bundleStorage.ts';
 
 /** Where a secretstore is, and whom to trust for it. */
 export interface SecretstoreAddress {
@@ -72,7 +72,9 @@ export function unusableAnswer(what: string): PeerError {
 }
 
 function callFailure({ what }: SecretstoreCall, error: unknown): unknown {
-  return error instanceof TransportError ? new PeerError('secretstore', `${what}: ${error.code}`) : error;
+  return error instanceof TransportError
+    ? new PeerError('secretstore', `${what}: ${reasonOf(error, 'secretstore_ca')}`)
+    : error;
 }
 
 function refusal({ what, isSecret }: SecretstoreCall, { status, headers, json }: JsonAnswer): PeerError {

@@ -4,6 +4,7 @@ import type { TenancySettings } from '../config/configKeys.ts';
 import type { LogLine } from '../core/log.ts';
 import type { Sealer } from '../keys/keyRing.ts';
 import type { PostWebhook } from '../peers/postWebhook.ts';
+import type { Untrusted } from '../../core/untrusted.rules.ts';
 import type { BundleRow, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { findBundleTrust } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
@@ -232,7 +233,7 @@ async function send(
   const userAgent = { 'user-agent': `deployd-tenancy/${deps.version}` };
   const headers = { 'content-type': 'application/json', ...userAgent, ...signed };
   const answer = await deps.postWebhook({ url, headers, body: text, answerBytes, signal });
-  if (answer.status === null) return unanswered(formatUnreached(answer.code));
+  if (answer.status === null) return unanswered(formatUnreached(answer.code, answer.untrusted));
   const { status, retryAfterS } = answer;
   const error = status >= 200 && status < 300 ? null : `the endpoint answered ${status}`;
   return { error, status, retryAfterS: retryAfterS ?? 0, body: answer.body };
@@ -242,7 +243,8 @@ function unanswered(error: string): Attempt {
   return { error, status: null, retryAfterS: 0, body: '' };
 }
 
-function formatUnreached(code: string): string {
+function formatUnreached(code: string, untrusted?: Untrusted): string {
+  if (untrusted) return `the endpoint cannot be reached: ${untrusted.problem}`;
   return code === 'ADDRESS_FORBIDDEN'
     ? `the endpoint has a forbidden address (${code}): private ones need webhooks.private_addresses`
     : `the endpoint cannot be reached (${code})`;

@@ -9,10 +9,10 @@ import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { startHttpsServer, type TestServer } from '../../../fixtures/world/servers/http/httpsServer.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { waitUntil } from '../../../fixtures/world/wait.ts';
+import { createAgents } from '../../core/connector.ts';
 import type { Settings } from '../config/settings.ts';
-import { boundedAgents, createAgentPool } from './agents.ts';
+import { createAgentPool, createTransport } from './transport.ts';
 import type { Peer } from './classifyError.rules.ts';
-import { createTransport } from './transport.ts';
 import { createTrustStore, openSystemRoots, type Trust } from './trustStore.ts';
 
 const ca = createCa();
@@ -39,7 +39,7 @@ afterEach(async () => {
 const trusts = (now?: () => number) => createTrustStore(settings, openSystemRoots(null), now);
 const pool = (by = trusts()) =>
   createAgentPool(by, (_peer, trust) =>
-    boundedAgents({ address: { host: '127.0.0.1', port: server.port }, connectTimeoutMs: 5000 }, trust),
+    createAgents(trust, { address: { host: '127.0.0.1', port: server.port }, connectTimeoutMs: 5000 }),
   );
 
 async function call(url: string, options: RequestOptions): Promise<number> {
@@ -147,7 +147,7 @@ describe('the TLS context', () => {
     const opened: SecureContext[] = [];
     const open = (_peer: Peer, trust: Trust) => {
       opened.push(trust.context);
-      return boundedAgents({ address: null, connectTimeoutMs: 5000 }, trust);
+      return createAgents(trust, { connectTimeoutMs: 5000 });
     };
     const { agents, close } = createAgentPool(
       createTrustStore(settings, openSystemRoots(null), () => nowMs),
