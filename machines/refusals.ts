@@ -54,7 +54,7 @@ export const refusals = {
   },
   DISK_INSUFFICIENT: {
     meaning: 'a filesystem that the pull fills has too little free space',
-    cure: 'free disk space on the host, or correct `disk_need_bytes`',
+    cure: 'remove images that no container uses (`sudo docker image prune --all`), free other space on the host, or correct `disk_need_bytes`',
   },
   LEASE_SHAPE: {
     meaning: 'the tenancy service issued a lease of AppRole shape',

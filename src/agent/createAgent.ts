@@ -39,7 +39,7 @@ import { heal, healDespite } from './health/heal.ts';
 import { observeHost } from './health/observeHost.ts';
 import { redactFault } from './journal/faults.ts';
 import { clearApplied, composeDown } from './release/down.ts';
-import { prune } from './release/garbage.ts';
+import { prune, withFreedSpace } from './release/garbage.ts';
 import type { AgentCargo, Carried } from './release/cargo.ts';
 import type { Orchestrator, StartInput } from './release/orchestrator.ts';
 import { bootstrap, renewToken } from './token/token.ts';
@@ -276,7 +276,8 @@ function whileApplying<T>(
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  return whileCheckingIn(deps, { work: 'apply', ...purpose }, signal, work);
+  const step = (waiting: AbortSignal) => withFreedSpace(deps, purpose.wanted, () => work(waiting));
+  return whileCheckingIn(deps, { work: 'apply', ...purpose }, signal, step);
 }
 
 function wantedBy({ hold, bundle }: Carried<'hold' | 'bundle'>) {

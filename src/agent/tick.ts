@@ -16,7 +16,7 @@ import { readHold } from './checkIn/hold.ts';
 import { lastOutcomeOf, outcomePatch, type ReportDependencies, reportOf } from './checkIn/reports.ts';
 import { type Journal, openTickJournal, type RunningTick } from './journal/journal.ts';
 import { markNotApplied } from './release/down.ts';
-import { cleanUp, type GarbageDependencies } from './release/garbage.ts';
+import { cleanUp, freeSpace, type GarbageDependencies } from './release/garbage.ts';
 import type { Releases } from './release/releases.ts';
 import { productionOf } from './release/volumes.rules.ts';
 import { type Lock, acquireLock as lockStateDir } from './state/lock.ts';
@@ -144,6 +144,8 @@ interface EndedTick extends Pick<RunOptions, 'intent'>, Pick<ApplyStart, 'hold'>
 export async function recordOutcome(deps: TickDependencies, result: EndedTick): Promise<RecordedTick> {
   const nothing = { offlineAlarm: false, heartbeat: null, containers: null };
   if (deps.state.isUnknown) return nothing;
+  if (result.outcome.code === 'DISK_INSUFFICIENT' && result.hold === null)
+    await freeSpace(deps, result.desired?.desiredSha ?? null);
   const offlineAlarm = isOffline(result) && (await recordOffline(deps, result.outcome));
   const recorded = offlineAlarm ? null : await updateState(deps, result);
   await cleanUp(deps, result.outcome.ending, result);

@@ -139,7 +139,7 @@ it.each<[string, Check, string[]]>([
     checkDiskSpace({ known: [images(2 * gib - 1), state] }),
     [
       ...['disk: failed', '1.9 GiB free on /var/lib/docker, /srv; 0.0 MiB free on /var/lib/deployd'],
-      ...['1.9 GiB free on /var/lib/docker, /srv, 2.0 GiB must be', 'sudo docker system prune'],
+      ...['1.9 GiB free on /var/lib/docker, /srv, 2.0 GiB must be', 'sudo docker image prune --all'],
       ...['0.0 MiB free on /var/lib/deployd, 64.0 MiB must be', 'sudo du -xsh /var/lib/deployd/*'],
     ],
   ],

@@ -28,6 +28,14 @@ it('has a code for the report unless something was only read', () => {
   expect(codes).toEqual(['DISK_WRITE_FAILED', 'DISK_WRITE_FAILED', null]);
 });
 
+it.each([
+  ['ENOSPC', 'DISK_INSUFFICIENT'],
+  ['EDQUOT', 'DISK_INSUFFICIENT'],
+  ['EIO', 'DISK_WRITE_FAILED'],
+])('gives %s the code %s', (code, expected) => {
+  expect(diskFault('write', '/a', errorOf(code)).code).toBe(expected);
+});
+
 it('passes the result of the work on, and its error as a fault', async () => {
   expect(await withDiskFault('read', '/a', async () => 7)).toBe(7);
   const work = withDiskFault('remove', '/a', () => Promise.reject(errorOf('EROFS')));

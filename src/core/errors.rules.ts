@@ -90,13 +90,16 @@ const verificationErrors = new Set([
 /** An error of the disk, which says nothing about the content stored on it. */
 export class DiskFault extends Fault {}
 
-/** The journal line for a filesystem error: `doing` is the verb, `path` its object. */
+/** The journal line for a filesystem error: `doing` is the verb, `path` its object. A full disk has a code of its own. */
 export function diskFault(doing: 'write' | 'remove' | 'read', path: string, error: unknown): DiskFault {
   const code = errorCodeOf(error) ?? 'unknown error';
   const reason = errorDescriptions[code] ?? code;
-  const details = doing === 'read' ? {} : { code: 'DISK_WRITE_FAILED' };
+  const details = doing === 'read' ? {} : { code: fullCodes.has(code) ? 'DISK_INSUFFICIENT' : 'DISK_WRITE_FAILED' };
   return new DiskFault('failed', `failed: cannot ${doing} ${path}: ${reason}`, details);
 }
+
+/** A disk without room, or without room for this user. */
+const fullCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 /** Runs `work`; its error is thrown as the fault of `diskFault`. */
 export async function withDiskFault<T>(

@@ -3,6 +3,7 @@ import {
   causePrinted,
   causeSaid,
   causeTold,
+  codeOfFailure,
   describeCause,
   failureCauses,
 } from './failureCauses.rules.ts';
@@ -97,6 +98,19 @@ const said: [CauseName, string | null, string][] = [
       `Could not kill running container ${id}, cannot remove - tried to kill container, but did not receive an exit event`,
     ),
   ],
+  ...['join session keyring: create session key', 'unable to join session keyring: unable to create session key'].map(
+    (said): [CauseName, null, string] => [
+      'keys-exhausted',
+      null,
+      daemon(`OCI runtime create failed: ${said}: disk quota exceeded`),
+    ],
+  ),
+  [
+    'cgroups-exhausted',
+    null,
+    daemon(`OCI runtime create failed: mkdir /sys/fs/cgroup/memory/docker/${id}: no space left on device: unknown`),
+  ],
+  ['watches-exhausted', null, daemon('failed to create fsnotify watcher: no space left on device')],
   [
     'disk-full',
     null,
@@ -220,6 +234,16 @@ it('the first cause of an output is reported, and names of resources are not cau
   expect(causeSaid(output.join('\n'))?.name).toBe('network-ambiguous');
   expect(causeSaid(' Container crunch-1  Starting\n Container runc-1  Error failed')).toBeNull();
   expect(causeSaid('all is well')).toBeNull();
+});
+
+it.each([
+  ['write /app/x: no space left on device', 'DISK_INSUFFICIENT'],
+  ['all is well\nwrite /var/lib/docker/tmp/GetImageBlob1: No space left on device\n', 'DISK_INSUFFICIENT'],
+  ['mkdir /sys/fs/cgroup/memory/docker/1f: no space left on device', 'PULL_FAILED'],
+  ['create session key: disk quota exceeded', 'PULL_FAILED'],
+  ['manifest unknown', 'PULL_FAILED'],
+])('the failure "%s" has the code %s', (text, code) => {
+  expect(codeOfFailure(text, 'PULL_FAILED')).toBe(code);
 });
 
 it.each([

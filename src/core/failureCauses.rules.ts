@@ -134,9 +134,25 @@ export const failureCauses = {
     cure: 'its processes hang (a lost network mount, a bad disk) or the engine lost it: restart the engine, else the host',
     said: [/did not receive an exit event|(?:cannot|could not) (?:kill|stop) (?:running )?container/i],
   },
+  'keys-exhausted': {
+    cause: 'the kernel has no key left for the user of a container',
+    cure: 'raise kernel.keys.maxkeys and kernel.keys.maxbytes with sysctl; no disk is full',
+    said: [/session key(?:ring)?: .*disk quota exceeded/i],
+  },
+  'cgroups-exhausted': {
+    cause: 'the kernel has no control group left, or keeps those of containers that are gone',
+    cure: 'reboot the host, and update its kernel; no disk is full',
+    said: [/\/sys\/fs\/cgroup\/\S*: no space left on device/i],
+  },
+  'watches-exhausted': {
+    cause: 'the kernel has no inotify watch left',
+    cure: 'raise fs.inotify.max_user_watches with sysctl; no disk is full',
+    said: [/(?:inotify|fsnotify).*no space left on device/i],
+    printed: [/(?:inotify|fsnotify).*no space left on device/i],
+  },
   'disk-full': {
     cause: 'a filesystem of this host is full',
-    cure: 'find it with df -h and df -i; sudo deployd run --once --prune removes what no release needs',
+    cure: 'find it with df -h and df -i; sudo docker image prune --all removes images that no container uses',
     said: [/no space left on device|disk quota exceeded/i],
     printed: [/no space left on device|disk quota exceeded/i],
   },
@@ -312,6 +328,11 @@ const causes = Object.entries(failureCauses) as [CauseName, FailureCause][];
 /** The first cause in the output of an engine, compose or docker, line by line; null if none matches. */
 export function causeSaid(text: string): FoundCause | null {
   return firstCause(text, ({ said }) => said);
+}
+
+/** The code of a failure that a full disk has caused, and that of any other. */
+export function codeOfFailure(text: string, code: string): string {
+  return text.split('\n').some((line) => causeSaid(line)?.name === 'disk-full') ? 'DISK_INSUFFICIENT' : code;
 }
 
 /** The first cause in the log of a container, which may contain anything: only messages that nothing else prints count. */

@@ -9,6 +9,7 @@ import { parseRoutes, type Route } from '../../bundle/compose/networks.rules.ts'
 import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
 import { validateModelPolicy } from '../../bundle/policy/composePolicy.rules.ts';
 import { fingerprintsOf, withoutSecrets } from '../release/fingerprints.ts';
+import { freeSpace, type SpaceDependencies } from '../release/garbage.ts';
 import { grantedPrivilegesOf } from '../release/grantedPrivileges.rules.ts';
 import { serviceEdgesOf, writtenServicesIn } from '../release/services.rules.ts';
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
@@ -27,7 +28,7 @@ import type { Compose } from '../engine/compose.ts';
 import { mergedFilesOf } from '../../bundle/compose/services.rules.ts';
 
 /** What validating an unpacked bundle takes. */
-export interface ValidateDependencies {
+export interface ValidateDependencies extends SpaceDependencies {
   readonly settings: Settings;
   readonly project: string;
   readonly vault: Vault;
@@ -52,7 +53,11 @@ export async function validateBundle(
 ): Promise<Carried<'project' | 'isApplied'>> {
   const { compose, state, tick } = deps;
   const host = { ...deps, state: { known: state.state }, production: desired.production };
-  const { plan, engineFault, isApplied, project } = await planBundle({ ...bundle, contents }, host, signal);
+  const judge = () => planBundle({ ...bundle, contents }, host, signal);
+  const first = await judge();
+  const isFull = first.plan.refusals.some(({ code }) => code === 'DISK_INSUFFICIENT');
+  const freed = isFull && (await freeSpace(deps, bundle.sha));
+  const { plan, engineFault, isApplied, project } = freed ? await judge() : first;
   const refusals = desired.emergency && bundle.manifest.agent.emergency !== true ? [noEmergency] : [];
   if (refusals.length + plan.refusals.length > 0) throw refusedFault([...refusals, ...plan.refusals]);
   if (engineFault !== null) throw engineFault;

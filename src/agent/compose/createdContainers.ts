@@ -18,6 +18,7 @@ import { namespacesOf, nextRestarts, referredServices, serviceEdgesOf } from '..
 import { detachedVolumes, isAnonymous } from '../release/volumes.rules.ts';
 import { compareWithModel, type Difference, formatDifferences } from './differences.rules.ts';
 import type { ComposeDependencies } from './observe.ts';
+import { isEngineRefusal } from '../engine/engineAnswer.rules.ts';
 
 /** A release whose containers compose has created, and the call that creates missing ones. */
 interface CreatedRelease {
@@ -90,9 +91,9 @@ export async function removePartiallyCreated(
 
 /** The fault of a removal that the engine refused, with the container's name; any other error is thrown. */
 function removalFault(container: CreatedContainer, error: unknown): Fault {
-  if (!(error instanceof Fault) || error.code !== 'ENGINE_ERROR') throw error;
-  const said = error.message.replace('ENGINE_ERROR: ', '');
-  return failedFault('ENGINE_ERROR', `container ${containerName(container)} cannot be removed: ${said}`);
+  if (!(error instanceof Fault) || !isEngineRefusal(error)) throw error;
+  const said = error.message.replace(`${error.code}: `, '');
+  return failedFault(error.code ?? 'ENGINE_ERROR', `container ${containerName(container)} cannot be removed: ${said}`);
 }
 
 /** True for a network of a container that does not run, if the engine has it no more. Podman's containers name no ids. */

@@ -136,7 +136,7 @@ async function pullByDigest(
   });
   if (failure instanceof Fault) {
     if (isInterruption(failure) || failure.code === 'RUNTIME_UNAVAILABLE') throw failure;
-    return withReason(`PULL_FAILED: ${what}, and its digest ${digest} cannot be pulled`, failure);
+    return withReason(`${what}, and its digest ${digest} cannot be pulled`, failure);
   }
   const pulled = await containers.imageId(reference);
   if (pulled !== null && isRecordedImage({ id, digest }, pulled)) return pulled;
@@ -146,9 +146,11 @@ async function pullByDigest(
   );
 }
 
-function withReason(line: string, { message, lines, tail }: Fault): Fault {
-  const details = { code: 'PULL_FAILED', moreLines: lines.slice(1), ...(tail !== null && { tail }) };
-  return new Fault('failed', `${line}: ${message.replace(/^failed: /, '')}`, details);
+/** A full disk keeps its code. */
+function withReason(what: string, { code, message, lines, tail }: Fault): Fault {
+  const ownCode = code === 'DISK_INSUFFICIENT' ? code : 'PULL_FAILED';
+  const details = { code: ownCode, moreLines: lines.slice(1), ...(tail !== null && { tail }) };
+  return new Fault('failed', `${ownCode}: ${what}: ${message.replace(/^failed: /, '')}`, details);
 }
 
 /**
@@ -217,7 +219,7 @@ async function recordId(deps: ComposeDependencies, { sha, from, to }: { sha: str
 function joinFaults(faults: readonly Fault[]): Fault | null {
   const [first] = faults;
   if (first === undefined) return null;
-  const details = { code: 'PULL_FAILED', moreLines: faults.flatMap(({ lines }) => lines).slice(1) };
+  const details = { code: first.code ?? 'PULL_FAILED', moreLines: faults.flatMap(({ lines }) => lines).slice(1) };
   return new Fault('failed', first.message, { ...details, ...(first.tail !== null && { tail: first.tail }) });
 }
 

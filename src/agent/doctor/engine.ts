@@ -51,7 +51,9 @@ export async function examineEngine(context: DoctorContext): Promise<Check[]> {
     checkEngine({ socket, group: groupOf(socket), error: fault }, host.agent),
     checkComposeProgram(compose instanceof Fault ? compose.message.replace(/^[A-Z_]+: /, '') : null, podman),
     checkDiskSpace(
-      filesystems instanceof Fault ? { unknown: filesystems.message } : await diskSpacesOf(filesystems, settings),
+      filesystems instanceof Fault
+        ? { unknown: filesystems.message }
+        : await diskSpacesOf(filesystems, settings, podman === null ? 'docker' : 'podman'),
     ),
   ];
 }

@@ -216,8 +216,9 @@ const minStateBytes = 64 * 2 ** 20;
 export async function diskSpacesOf(
   filesystems: Awaited<ReturnType<typeof filesystemsOfPull>>,
   settings: Settings,
+  program: 'docker' | 'podman',
 ): Promise<Fact<DiskSpaceFacts[]>> {
-  const forImages = { neededBytes: settings.disk.headroom_bytes, purpose: 'images' as const };
+  const forImages = { neededBytes: settings.disk.headroom_bytes, purpose: 'images' as const, program };
   const forState = { neededBytes: minStateBytes, purpose: 'state' as const };
   const stateFilesystems = await filesystemsOf([settings.state_dir]);
   return {

@@ -5,6 +5,7 @@ import { Fault } from '../../../machines/fault.ts';
 import { ignoreError } from '../transport/httpRequest.ts';
 import { parseContainerEvent, type TimedExit } from './container.rules.ts';
 import { type EngineApi, projectFilter } from './engineApi.ts';
+import { isEngineRefusal } from './engineAnswer.rules.ts';
 
 /** A subscription to events of containers. */
 export interface ContainerEvents {
@@ -85,7 +86,7 @@ export function createExitQuery(project: string, { callMs, openStream }: EngineA
 
 /** An engine that refuses events is asked from time to time instead. */
 function withoutEvents(error: unknown): null {
-  if (error instanceof Fault && error.code === 'ENGINE_ERROR') return null;
+  if (error instanceof Fault && isEngineRefusal(error)) return null;
   throw error;
 }
 

@@ -24,6 +24,7 @@ import {
   createResourceQueries,
   createVolumeQueries,
 } from './engineResources.ts';
+import { isEngineRefusal } from './engineAnswer.rules.ts';
 import { join } from 'node:path';
 import { readTextIfExists } from '../state/fileSystem.ts';
 
@@ -186,7 +187,7 @@ function createProbes({ withDocker, getJson }: EngineApi) {
     isReachable: () =>
       withDocker((docker) => docker.ping()).then(
         () => true,
-        (error: unknown) => error instanceof Fault && error.code === 'ENGINE_ERROR',
+        (error: unknown) => error instanceof Fault && isEngineRefusal(error),
       ),
 
     /** The healthcheck of an image, null when the image is absent. */

@@ -19,6 +19,11 @@ it.each([
     'ENGINE_ERROR: the container engine answers 500: driver "overlay2" failed to remove root filesystem: the engine cannot remove a container; free its files',
   ],
   [409, 'a\n  b\u0007', 'ENGINE_ERROR: the container engine answers 409: a b\ufffd'],
+  [
+    500,
+    'mkdir /data/x: no space left on device',
+    'DISK_INSUFFICIENT: the container engine answers 500: mkdir /data/x: no',
+  ],
   [500, '', 'ENGINE_ERROR: the container engine answers 500'],
   [503, '', 'RUNTIME_UNAVAILABLE: the container engine answers 503'],
   [500, 'dial unix /run/containerd/containerd.sock: connect: connection refused', 'RUNTIME_UNAVAILABLE: '],

@@ -3,7 +3,7 @@ import type { TakenPort } from '../../bundle/compose/networks.rules.ts';
 import type { EngineMeans } from '../../bundle/plan/bundleToStart.rules.ts';
 import { architectureOf } from '../../bundle/plan/images.rules.ts';
 import type { Finding } from '../../core/doctor.rules.ts';
-import { causeSaid, describeCause } from '../../core/failureCauses.rules.ts';
+import { causeSaid, codeOfFailure, describeCause } from '../../core/failureCauses.rules.ts';
 import { printable, visible } from '../../core/text.rules.ts';
 
 /** An answer of a container engine that is not a success. */
@@ -22,7 +22,7 @@ const away = [
 
 /**
  * The fault of an answer that is not a success. ENGINE_ERROR: the engine works, and refuses or cannot do what was asked; the line has its
- * message, with cause and cure. RUNTIME_UNAVAILABLE: it is not ready, as without a connection.
+ * message, with cause and cure; DISK_INSUFFICIENT: its disk is full. RUNTIME_UNAVAILABLE: it is not ready, as without a connection.
  */
 export function engineAnswerFault({ statusCode, message }: EngineAnswer): Fault {
   const noLeader = noLeaderFault(message);
@@ -36,7 +36,15 @@ export function engineAnswerFault({ statusCode, message }: EngineAnswer): Fault 
   const answer = `the container engine answers ${statusCode}${said === '' ? '' : `: ${said}`}`;
   if (isAway({ statusCode, message })) return failedFault('RUNTIME_UNAVAILABLE', answer);
   const cause = causeSaid(said);
-  return failedFault('ENGINE_ERROR', cause === null ? answer : `${answer}: ${describeCause(cause)}`);
+  return failedFault(
+    codeOfFailure(said, 'ENGINE_ERROR'),
+    cause === null ? answer : `${answer}: ${describeCause(cause)}`,
+  );
+}
+
+/** True for the fault of an engine that answered, and could not do what was asked. */
+export function isEngineRefusal({ code }: Fault): boolean {
+  return code === 'ENGINE_ERROR' || code === 'DISK_INSUFFICIENT';
 }
 
 function isAway({ statusCode, message }: EngineAnswer): boolean {

@@ -70,7 +70,7 @@ describe.each(Object.keys(calls))('%s', (what) => {
     status = refused;
     answer = (response) => response.end(JSON.stringify(body));
     await expect(call(containersOf())).rejects.toMatchObject({
-      ...{ ending: 'failed', code: 'ENGINE_ERROR' },
+      ...{ ending: 'failed', code: refused === 507 ? 'DISK_INSUFFICIENT' : 'ENGINE_ERROR' },
       message: expect.stringContaining(`the container engine answers ${refused}: ${body.message}`) as string,
     });
   });

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { Fault, throwIfStopped } from '../../../machines/fault.ts';
 import { SYSTEM_PATH } from '../../core/accounts.ts';
-import { causeLine, causeSaid } from '../../core/failureCauses.rules.ts';
+import { causeLine, causeSaid, codeOfFailure } from '../../core/failureCauses.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redactor.ts';
@@ -305,7 +305,7 @@ export function dockerEnvironment(settings: Settings, configDir: string): Record
 
 /**
  * Unless `docker <command>` succeeded, throws the specification's line, followed by cause and cure where its output tells one, with
- * that output as redacted tail. RUNTIME_UNAVAILABLE if it says that it cannot reach the engine.
+ * that output as redacted tail. DISK_INSUFFICIENT in place of `code` if it says that a disk is full.
  */
 export function expectSuccess(
   command: string,
@@ -317,7 +317,7 @@ export function expectSuccess(
   const cause = causeSaid(tail);
   const line = `failed: docker ${command} failed (rc=${rc})${reason === undefined ? failureReason(result, timeoutS) : `: ${reason}`}`;
   const moreLines = cause === null ? [] : [causeLine(cause)];
-  throw new Fault('failed', line, { code, tail, isTimeout: timedOut, moreLines });
+  throw new Fault('failed', line, { code: codeOfFailure(tail, code), tail, isTimeout: timedOut, moreLines });
 }
 
 function failureReason({ timedOut, limitReached, startError }: RunResult, timeoutS: number): string {

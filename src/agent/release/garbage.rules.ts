@@ -9,6 +9,8 @@ interface RetentionInput {
   releases: { sha: string; images: string[]; ids?: string[]; restorable: boolean }[];
   /** The current release, which is always kept. */
   current: string | null;
+  /** A release that is being applied, kept beside the others. */
+  desired?: string | null;
   /** How many releases are kept, the current one included. */
   keep: number;
   /** Releases of which a container mounts a part. */
@@ -35,6 +37,7 @@ interface RemovalSelection {
 export function selectForRemoval({
   releases,
   current,
+  desired = null,
   keep,
   mountedShas,
   usedImages,
@@ -42,8 +45,9 @@ export function selectForRemoval({
   engineImages,
 }: RetentionInput): RemovalSelection {
   const rank = ({ sha, restorable }: RetentionInput['releases'][number]) => (sha === current ? 2 : Number(restorable));
-  const inOrder = releases.toSorted((a, b) => rank(b) - rank(a));
-  const [kept, surplus] = [inOrder.slice(0, keep), inOrder.slice(keep)];
+  const isDesired = ({ sha }: RetentionInput['releases'][number]) => sha === desired && sha !== current;
+  const inOrder = releases.filter((each) => !isDesired(each)).toSorted((a, b) => rank(b) - rank(a));
+  const [kept, surplus] = [[...inOrder.slice(0, keep), ...releases.filter(isDesired)], inOrder.slice(keep)];
   const [keptByMount, removed] = [
     surplus.filter(({ sha }) => mountedShas.has(sha)),
     surplus.filter(({ sha }) => !mountedShas.has(sha)),
@@ -71,7 +75,12 @@ export function selectForRemoval({
     const id = idOf.get(name);
     return id !== undefined && !isNeeded(name, id) ? spellings.slice(0, 1) : [];
   });
-  return { shas: removed.map(shaOf), keptByMount: keptByMount.map(shaOf), images };
+  // what a removed release ran under a tag that names another image now; with a tag, somebody else may mean it
+  const ran = new Set(surplus.flatMap(({ ids = [] }) => ids));
+  const untagged = engineImages
+    .filter(({ id, references }) => ran.has(id) && references.every((name) => name.includes('@')))
+    .flatMap(({ id }) => (isNeeded(id, id) || neededIds.has(id) || images.includes(id) ? [] : id));
+  return { shas: removed.map(shaOf), keptByMount: keptByMount.map(shaOf), images: [...images, ...untagged] };
 }
 
 /** Ids of the dangling images without those that others need, by id or by any spelling of the reference. */

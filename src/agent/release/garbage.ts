@@ -30,14 +30,18 @@ export interface ImageKeepers {
 
 type Held = Pick<ApplyStart, 'hold'>;
 
-/** What a collection of garbage takes. */
-export interface GarbageDependencies extends ImageKeepers {
+/** What the removal of releases and images takes. */
+export interface SpaceDependencies extends ImageKeepers {
   readonly settings: Settings;
   /** Name of the compose project: `deployd-<env>`. */
   readonly project: string;
   readonly state: StateStore;
-  readonly orchestrator: Orchestrator;
   readonly stop: AbortController;
+}
+
+/** What a collection of garbage takes. */
+export interface GarbageDependencies extends SpaceDependencies {
+  readonly orchestrator: Orchestrator;
   readonly tick: RunningTick;
 }
 
@@ -67,20 +71,28 @@ interface Kept {
   keep: number;
   /** What becomes of files in a release that neither its bundle nor the agent wrote. */
   written: 'kept' | 'removed';
+  /** A release that is being applied, kept beside the others. */
+  desired?: Sha | null;
 }
 
 /**
  * Removes releases beyond `keep` and the images that only they named, except those that any container of the engine mounts or
  * uses, and those that a release of another env of the host names. Releases in use, and errors, are logged; the next call tries again.
  * A release that holds files of others stays too, without its secrets, or its files are named before they are removed with it.
+ * Returns how many releases and images were removed.
  */
-export async function collectGarbage(deps: GarbageDependencies, { keep, written }: Kept): Promise<void> {
+export async function collectGarbage(
+  deps: SpaceDependencies,
+  { keep, written, desired = null }: Kept,
+): Promise<number> {
+  let count = 0;
   await warnOnError(deps, 'old releases stay for now', async () => {
     const { containers, releases, tick } = deps;
     if ((await releases.list()).length <= keep) return;
     const users = await containers.resourceUsers();
-    const removable = await findRemovable(deps, { keep, users });
+    const removable = await findRemovable(deps, { keep, users, desired });
     for (const image of removable.images) await containers.removeImage(image);
+    count = removable.images.length;
     const keptFiles: string[] = [];
     for (const sha of removable.shas) {
       const files = await releases.writtenFiles(sha, maxNamed[written] + 1, deps.stop.signal);
@@ -92,6 +104,7 @@ export async function collectGarbage(deps: GarbageDependencies, { keep, written 
       } else {
         await rememberAnonymousVolumes(deps, sha);
         await releases.remove(sha, deps.stop.signal);
+        count += 1;
       }
     }
     if (keptFiles.length > 0)
@@ -101,10 +114,34 @@ export async function collectGarbage(deps: GarbageDependencies, { keep, written 
     if (removable.keptByMount.length > 0)
       tick.journal.info(`old releases stay while containers mount them: ${removable.keptByMount.join(', ')}`);
   });
+  return count;
+}
+
+/**
+ * Does a step of an apply; if it fails because a disk is full, removes what garbage collection would remove after a success, and
+ * does it once more if that was anything. The applied release, the one before it and the desired one keep their images.
+ */
+export async function withFreedSpace<T>(
+  deps: SpaceDependencies,
+  desired: Sha | null,
+  work: () => Promise<T>,
+): Promise<T> {
+  return work().catch(async (error: unknown) => {
+    const isFull = error instanceof Fault && error.code === 'DISK_INSUFFICIENT';
+    if (isFull && (await freeSpace(deps, desired))) return work();
+    throw error;
+  });
+}
+
+/** Removes releases beyond `keep_releases` and images that only they used; true if there was something. */
+export async function freeSpace(deps: SpaceDependencies, desired: Sha | null): Promise<boolean> {
+  const count = await collectGarbage(deps, { keep: deps.settings.keep_releases, written: 'kept', desired });
+  if (count > 0) deps.tick.journal.info(`a disk is full: removed ${count} old releases and images`);
+  return count > 0;
 }
 
 /** Keeps the names of anonymous volumes that only the record of this release has, for `doctor`. */
-async function rememberAnonymousVolumes({ containers, releases, state }: GarbageDependencies, sha: Sha): Promise<void> {
+async function rememberAnonymousVolumes({ containers, releases, state }: SpaceDependencies, sha: Sha): Promise<void> {
   const record = await releases.readRecord(sha);
   if (record === null || anonymousVolumesIn([record]).length === 0) return;
   const existing = new Set((await containers.volumes()).map(({ name }) => name));
@@ -119,7 +156,10 @@ function listOf(paths: readonly string[], most: number): string {
   return named.join(', ') + (paths.length > most ? ' and more' : '');
 }
 
-async function findRemovable(deps: GarbageDependencies, { keep, users }: { keep: number; users: ResourceUser[] }) {
+async function findRemovable(
+  deps: SpaceDependencies,
+  { keep, users, desired = null }: Pick<Kept, 'keep' | 'desired'> & { users: ResourceUser[] },
+) {
   const { containers, releases, state } = deps;
   const shas = await releases.listByAge();
   const others = await imagesOfOtherEnvs(deps);
@@ -135,6 +175,7 @@ async function findRemovable(deps: GarbageDependencies, { keep, users }: { keep:
   return selectForRemoval({
     releases: await Promise.all(candidates),
     current: state.state.applied_sha,
+    desired,
     keep,
     mountedShas: await mountedReleases(deps, { shas, users }),
     usedImages: new Set([
@@ -152,7 +193,7 @@ async function findRemovable(deps: GarbageDependencies, { keep, users }: { keep:
  * the env's directory do not count (spec §12.7).
  */
 async function mountedReleases(
-  { containers, releases }: GarbageDependencies,
+  { containers, releases }: ImageKeepers,
   { shas, users }: { shas: string[]; users: ResourceUser[] },
 ) {
   const volumes = new Set(users.flatMap((user) => user.volumes));

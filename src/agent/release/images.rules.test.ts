@@ -60,6 +60,33 @@ describe('garbage collection after a success (spec §12.7)', () => {
     expect(selectForRemoval({ ...input, current: 'd', keep: 1 }).images).toEqual([a]);
   });
 
+  it('removes an image that a removed release ran and that has no tag any more, unless somebody needs it', () => {
+    const ids = ['a', 'b', 'c', 'd', 'e'].map((digit) => `sha256:${digit.repeat(64)}`) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    const [gone, kept, used, tagged, byDigest] = ids;
+    const here = [
+      ...[gone, kept, used].map((id) => ({ id, references: [] })),
+      { id: tagged, references: ['mine:1'] },
+      { id: byDigest, references: [`app@sha256:${'f'.repeat(64)}`] },
+      { id: `sha256:${'0'.repeat(64)}`, references: ['app:1'] },
+    ];
+    const old = { sha: 'a', images: ['app:1'], ids, restorable: true };
+    const current = { sha: 'd', images: ['app:1'], ids: [kept], restorable: true };
+    const input = { ...nothing, usedImageIds: new Set([used]), releases: [current, old], engineImages: here };
+    expect(selectForRemoval({ ...input, current: 'd', keep: 1 }).images).toEqual([gone, byDigest]);
+  });
+
+  it('keeps a release that is being applied beside the others', () => {
+    const input = { ...nothing, releases, engineImages: all, current: 'c', keep: 2 };
+    expect(selectForRemoval({ ...input, desired: 'd' })).toMatchObject({ shas: ['a'], images: ['app:1', 'cache:1'] });
+    expect(selectForRemoval({ ...input, desired: 'c' }).shas).toEqual(['b', 'a']);
+  });
+
   it('removes no mounted release and no used image; a mount alone does not keep an image', () => {
     const use = { ...nothing, mountedShas: new Set(['b']), usedImages: new Set(['cache:1']) };
     const { shas, keptByMount, images } = selectForRemoval({

@@ -233,7 +233,7 @@ const failureMeanings: Readonly<Record<string, string>> = {
   AGENT_ENV_MISMATCH: 'the token belongs to an environment other than `env` in config.yaml',
   TLS_UNTRUSTED: 'the certificate of a service is not trusted',
   CLOCK_SKEW: 'the clock of this host is wrong',
-  DISK_WRITE_FAILED: 'the state directory cannot be written to',
+  DISK_WRITE_FAILED: 'a file of the agent cannot be written',
 };
 
 /** The file of one trace. It is numbered, so that the order does not depend on the clock. */

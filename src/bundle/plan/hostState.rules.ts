@@ -34,7 +34,8 @@ export function validateDiskSpace({ needBytes, headroomBytes, filesystems }: Dis
     return [`needs ${formatSize(required, Math.ceil)} on ${where} (${sum}), ${formatSize(freeBytes, Math.floor)} free`];
   });
   if (filesystems.length === 0) faults.push('no filesystem could be checked');
-  const cure = 'free room on the host, or correct disk_need_bytes';
+  const cure =
+    'remove images that no container uses (sudo docker image prune --all), free other space, or correct disk_need_bytes';
   return faults.length === 0
     ? null
     : refusalWith(

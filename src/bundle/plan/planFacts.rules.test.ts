@@ -67,7 +67,9 @@ it('each refusal has a cure', () => {
   const found = planned('tty: true', { engine: engine([], 0) }, { secrets });
   expect(faultsOf(found)).toEqual([
     'SECRET_PATH_REFUSED: A: x leads elsewhere: write a path below deployd/data/eu-1/see/',
-    expect.stringMatching(/^DISK_INSUFFICIENT: needs .*: free room on the host, or correct disk_need_bytes$/),
+    expect.stringMatching(
+      /^DISK_INSUFFICIENT: needs .*: remove images .*, free other space, or correct disk_need_bytes$/,
+    ),
   ]);
 });
 

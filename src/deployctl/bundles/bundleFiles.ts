@@ -2,6 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { Fault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
+import { DiskFault } from '../../core/errors.rules.ts';
 import { digestOfHandle, openRegularFile } from '../../core/files.ts';
 import { isObject } from '../../core/json.rules.ts';
 import { readSignatureFile } from '../../signatures/signatureFiles.ts';
@@ -14,9 +15,9 @@ export async function withBundleFaults<Result>(work: () => Promise<Result>): Pro
     return await work();
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    const code = error.code ?? 'FILE_UNREADABLE';
+    const code = error.code === null ? 'FILE_UNREADABLE' : error instanceof DiskFault ? 'FILE_UNWRITABLE' : error.code;
     const message = error.message.replace(/^(refused: \w+|failed): /, '');
-    throw new CtlError({ exit: exits.failed, code: code === 'DISK_WRITE_FAILED' ? 'FILE_UNWRITABLE' : code, message });
+    throw new CtlError({ exit: exits.failed, code, message });
   }
 }
 

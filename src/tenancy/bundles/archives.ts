@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { Fault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
+import { DiskFault } from '../../core/errors.rules.ts';
 import { digestOf } from '../../core/files.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { ApiError } from '../core/apiError.ts';
@@ -113,7 +113,7 @@ export async function withScratchDirectory<Result>(
 
 /** True if a file could not be written, whichever layer has met that. */
 function isDiskError(error: unknown): error is Error {
-  if (error instanceof Fault) return error.code === 'DISK_WRITE_FAILED';
+  if (error instanceof DiskFault) return error.code !== null;
   const { code } = Object(error) as { code?: unknown };
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
