@@ -140,7 +140,7 @@ export const failureCauses = {
     said: [/session key(?:ring)?: .*disk quota exceeded/i],
   },
   'cgroups-exhausted': {
-    cause: 'the kernel has no control group left, or keeps those of containers that are gone',
+    cause: 'the kernel has no control group left, or keeps groups of containers that are gone',
     cure: 'reboot the host, and update its kernel; no disk is full',
     said: [/\/sys\/fs\/cgroup\/\S*: no space left on device/i],
   },
