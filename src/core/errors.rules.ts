@@ -90,7 +90,7 @@ const verificationErrors = new Set([
 /** An error of the disk, which says nothing about the content stored on it. */
 export class DiskFault extends Fault {}
 
-/** The journal line for a filesystem error: `doing` is the verb, `path` its object. A full disk has a code of its own. */
+/** The journal line for a filesystem error: `doing` is the verb, `path` its object. A full disk has its own code. */
 export function diskFault(doing: 'write' | 'remove' | 'read', path: string, error: unknown): DiskFault {
   const code = errorCodeOf(error) ?? 'unknown error';
   const reason = errorDescriptions[code] ?? code;

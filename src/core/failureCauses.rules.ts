@@ -330,7 +330,7 @@ export function causeSaid(text: string): FoundCause | null {
   return firstCause(text, ({ said }) => said);
 }
 
-/** The code of a failure that a full disk has caused, and that of any other. */
+/** DISK_INSUFFICIENT for a failure that a full disk has caused, else `code`. */
 export function codeOfFailure(text: string, code: string): string {
   return text.split('\n').some((line) => causeSaid(line)?.name === 'disk-full') ? 'DISK_INSUFFICIENT' : code;
 }
