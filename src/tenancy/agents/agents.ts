@@ -19,26 +19,28 @@ import type { OutcomeChange } from '../store/rollouts.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { eventOfReport, troubleOf } from '../webhooks/event.rules.ts';
 
-/** What leases need. */
+/** Dependencies of leases. */
 export interface LeaseDependencies extends AuditDependencies {
-  /** The signing keys as they are now. */
+  /** Returns the current signing keys. */
   readonly keys: () => KeyRing;
   readonly settings: TenancySettings;
 }
 
-/** The answer to a bearer that is no (longer) accepted from a host. */
+/** The 401 error for a host's bearer token that is not accepted, or no longer accepted. */
 export function agentUnauthenticated(): ApiError {
   return new ApiError({ status: 401, code: 'AGENT_UNAUTHENTICATED', message: 'bearer refused' });
 }
 
-/** Reads the backend that calls, anew at each call; throws 401 unless its token is accepted for the call. */
+/**
+ * Reads the calling backend from the store at each call. Throws 401 unless its token is accepted for this kind of call.
+ */
 async function readAgent(deps: { store: Store }, token: BearerIdentity, call: AgentCall): Promise<AgentRow> {
   const backend = await findAgent(deps.store, token.backendId);
   if (backend === null || !isAccepted({ backend, token }, call)) throw agentUnauthenticated();
   return backend;
 }
 
-/** As `readAgent`; throws 409 if the body names another env than that of the backend. */
+/** Like `readAgent`; also throws 409 if the body names an environment other than the backend's. */
 export async function readAgentOf(
   deps: { store: Store },
   { token, env }: { token: BearerIdentity; env: string },
@@ -57,11 +59,16 @@ export async function readAgentOf(
 export interface OfferedBundle {
   sha256: string;
   sizeBytes: number;
-  /** Whether the host may be sent to the storage: the others reach us alone, by whatever name. */
+  /**
+   * Whether the host may be redirected to the storage. Other hosts can reach only this service, under whatever name.
+   */
   mayBeSentOn: boolean;
 }
 
-/** Finds a bundle of the env of the backend that calls; throws 404 if there is none, also for bundles of other envs. */
+/**
+ * Finds a bundle in the environment of the calling backend. Throws 404 if there is none; bundles of other environments
+ * count as missing.
+ */
 export async function offerBundle(
   deps: { store: Store },
   { token, sha256 }: { token: BearerIdentity; sha256: string },
@@ -72,7 +79,10 @@ export async function offerBundle(
   throw new ApiError({ status: 404, code: 'BUNDLE_NOT_FOUND', message: 'there is no such bundle for this bearer' });
 }
 
-/** The signatures of a bundle of the env of the backend that calls, each as JSON text; throws 404 as `offerBundle`. */
+/**
+ * Returns the signatures of a bundle in the calling backend's environment, each as JSON text. Throws 404 like
+ * `offerBundle`.
+ */
 export async function offerSignatures(
   deps: { store: Store },
   call: { token: BearerIdentity; sha256: string },
@@ -81,10 +91,10 @@ export async function offerSignatures(
   return (await listSignatures(deps.store, sha256)).map(({ body }) => body);
 }
 
-/** Seconds in which a lease can be used to log in; the token that it gives has a life of its own. */
+/** Seconds in which a lease can be used to log in. The resulting token has a separate lifetime. */
 const LEASE_LIFETIME_S = 300;
 
-/** The right to log in to the secretstore once, as the answer to the request of a lease names it. */
+/** The right to log in to the secretstore once, with the fields of the answer to a lease request. */
 interface LeaseFields {
   method: 'jwt';
   mount: string;
@@ -93,7 +103,9 @@ interface LeaseFields {
   expires_at: string;
 }
 
-/** Signs a lease for a backend. There is one role: what a lease is for makes no difference to what it permits. */
+/**
+ * Signs a lease for a backend. All leases use the same role: the purpose of a lease does not change its permissions.
+ */
 export async function giveLease(deps: LeaseDependencies, token: BearerIdentity): Promise<LeaseFields> {
   const agent = await readAgent(deps, token, 'lease');
   const { jwt, expiresAt } = await signGrant(deps.keys(), agent, {
@@ -105,7 +117,7 @@ export async function giveLease(deps: LeaseDependencies, token: BearerIdentity):
   return { method: 'jwt', mount: authMount, role: agentRole.name, jwt, expires_at: expiresAt };
 }
 
-/** Keeps a report of a host durably, and announces a change of its trouble; false if it was kept before. */
+/** Stores a report durably and announces changes of its problem. Returns false if the report was already stored. */
 export async function receiveReport(
   deps: AuditDependencies,
   { token, report }: { token: BearerIdentity; report: Report },
@@ -121,7 +133,7 @@ export async function receiveReport(
   });
 }
 
-/** What a report means for the host in the rollout of its env; null if it has joined none. */
+/** The outcome of the host in its environment's rollout after a report; null if the host has not joined a rollout. */
 function outcomeChangeOf({ rollout_id, rollout_sha }: AgentRow, report: Report): OutcomeChange | null {
   if (rollout_id === null || rollout_sha === null) return null;
   const { outcome, desired_sha: desiredSha, applied_sha: appliedSha } = report;
@@ -129,13 +141,16 @@ function outcomeChangeOf({ rollout_id, rollout_sha }: AgentRow, report: Report):
   return { rolloutId: rollout_id, next };
 }
 
-/** A report, and when it came. */
+/** A report and the time at which it was received. */
 interface Receipt {
   report: Report;
   now: number;
 }
 
-/** Of a heartbeat only the time is kept, and that the trouble before is over, unless the host only waits. */
+/**
+ * A heartbeat updates only the time of the last report. It also ends the previous problem, unless the host is only
+ * waiting.
+ */
 async function receiveHeartbeat(store: Store, agent: AgentRow, { report, now }: Receipt): Promise<boolean> {
   await recordHeartbeat(store, agent.id, now);
   if (agent.trouble !== null && !isDeferralReason(report.reason))
@@ -143,7 +158,7 @@ async function receiveHeartbeat(store: Store, agent: AgentRow, { report, now }: 
   return true;
 }
 
-/** Announces the trouble that a report tells once, not again at each tick; nothing of a host that is taken down. */
+/** Announces a reported problem once, not again at each tick. Announces nothing for a host that is being retired. */
 async function announceTrouble(work: Store, { id, env, state }: AgentRow, { report, now }: Receipt): Promise<void> {
   if (state !== 'active' && state !== 'offline') return;
   if (!(await setTrouble(work, id, troubleOf(report)))) return;
@@ -156,8 +171,8 @@ async function announceTrouble(work: Store, { id, env, state }: AgentRow, { repo
 }
 
 /**
- * Goes on with the retirement of a manager whose swarm others of its locked env manage too, without `down`: what they run stays.
- * True where that is so.
+ * Continues the retirement of a manager without `down`, because other managers of the same swarm remain in its locked
+ * environment: the services of the swarm keep running. Returns true if this applies.
  */
 export async function skipDown(
   deps: { clock: () => number },
@@ -170,10 +185,10 @@ export async function skipDown(
   return true;
 }
 
-/** Calls of an agent, as far as they differ in who may make them. */
+/** Kinds of agent calls, distinguished by the hosts that may make them. */
 type AgentCall = 'check-in' | 'bundle' | 'lease' | 'report';
 
-/** What is compared: the backend's row, and the metadata of the token that the call came with. */
+/** The backend's row and the metadata of the call's token, which are compared. */
 interface AccessFacts {
   backend: { state: BackendState; generation: number; oldest_generation: number; env: string };
   token: { generation: number; env: string };
@@ -182,8 +197,8 @@ interface AccessFacts {
 const liveStates: readonly BackendState[] = ['invited', 'active', 'offline', 'retiring'];
 
 /**
- * True if a token is of a generation that is not superseded, and its backend is one that hosts speak for. While a
- * retirement finishes, a host may still deliver the reports that it has kept.
+ * True if the generation of a token is not superseded and the backend is in a state that accepts calls. While a
+ * retirement finishes, a host may still deliver its queued reports.
  */
 export function isAccepted({ backend, token }: AccessFacts, call: AgentCall): boolean {
   if (token.generation < backend.oldest_generation || token.generation > backend.generation) return false;
@@ -191,18 +206,18 @@ export function isAccepted({ backend, token }: AccessFacts, call: AgentCall): bo
   return liveStates.includes(backend.state) || (backend.state === 'finishing' && call === 'report');
 }
 
-/** What orders follow from; sizes in bytes. */
+/** The facts that determine a host's orders; sizes in bytes. */
 export interface OrderFacts {
   state: BackendState;
   purgeVolumes: boolean;
-  /** Another manager of its swarm leads, and takes down what all of them run. */
+  /** Another manager leads the swarm, and takes down the services of all managers. */
   isFollower: boolean;
   appliedSha: string | null;
-  /** The bundle that is desired in the env; null if there is none. */
+  /** The desired bundle of the environment; null if there is none. */
   desired: { sha256: string; sizeBytes: number; emergency: boolean } | null;
 }
 
-/** What a host is told to do. */
+/** The orders for a host. */
 export interface Orders {
   action: 'apply' | 'none' | 'down';
   desired_sha: string | null;
@@ -210,7 +225,7 @@ export interface Orders {
   purge_volumes?: boolean;
 }
 
-/** What a host does next: a retirement goes before everything, then its content follows what is desired in its env. */
+/** Decides the next step of a host: a retirement comes first, then the desired bundle of its environment. */
 export function ordersOf({ state, purgeVolumes, isFollower, appliedSha, desired }: OrderFacts): Orders {
   if (state === 'retiring' && isFollower) return { action: 'none', desired_sha: null };
   if (state === 'retiring') return { action: 'down', desired_sha: null, purge_volumes: purgeVolumes };

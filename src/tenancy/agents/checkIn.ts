@@ -10,14 +10,14 @@ import type { Store } from '../store/openStore.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { type OrderFacts, type Orders, ordersOf, readAgentOf, skipDown } from './agents.ts';
 
-/** Answer to a check-in, with the fields of the protocol. */
+/** The answer to a check-in, with the field names of the protocol. */
 export interface CheckInAnswer extends Orders {
   env: string;
   backend_id: string;
   production: boolean;
 }
 
-/** Keeps what a host tells of itself, durably, and tells it what to do. */
+/** Stores the facts of a check-in durably and returns the host's orders. */
 export async function checkIn(
   deps: AuditDependencies,
   { token, request }: { token: BearerIdentity; request: CheckInRequest },
@@ -28,28 +28,28 @@ export async function checkIn(
     const kept = isPlain(agent, request)
       ? await keep(deps.store, agent, facts)
       : await keepWithChanges(deps, agent, facts);
-    // Otherwise something else has changed the backend in between, and its row is judged anew.
+    // Otherwise the backend changed concurrently: read its row again.
     if (kept !== null) return answerOf(kept, request);
   }
 }
 
-/** True for a check-in that changes nothing but facts: nearly all. */
+/** True for a check-in that changes only facts. Nearly all check-ins do. */
 function isPlain(agent: AgentRow, { swarm }: CheckInRequest): boolean {
   return agent.state !== 'offline' && !concernsOthers(agent, swarm);
 }
 
-/** True if the other managers of a swarm are to be looked at too. */
+/** True if the other managers of a swarm must be considered too. */
 function concernsOthers(agent: AgentRow, swarm?: ToldSwarm): boolean {
   return isMove(agent, swarm) || (agent.state === 'retiring' && swarm !== undefined);
 }
 
-/** Keeps a check-in of a backend as it was read; null if it has changed since. */
+/** Stores a check-in for a backend as it was read; returns null if the backend has changed since. */
 async function keep(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
   const outcome = outcomeOf(agent, facts.checkIn);
   return (await recordCheckIn(store, agent, { ...facts, outcome })) ? agent : null;
 }
 
-/** As `keep`; tells operators of a host that was offline, and puts one into its swarm. */
+/** Like `keep`; also notifies operators of a host that was offline, and assigns the host to its swarm. */
 function keepWithChanges(deps: AuditDependencies, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
   return deps.store.transaction().execute(async (work) => {
     const { swarm } = facts.checkIn;
@@ -57,12 +57,14 @@ function keepWithChanges(deps: AuditDependencies, agent: AgentRow, facts: CheckI
     if (placed === null || (await keep(work, placed, facts)) === null) return null;
     const backend = agent.state === 'offline' ? await findBackend(work, agent.id) : null;
     if (backend !== null) await announce(work, { type: 'backend.back', now: facts.now, env: agent.env, backend });
-    // Managers may have come since its retirement began.
+    // Managers may have been added since its retirement began.
     return placed.state === 'retiring' && (await skipDown(deps, work, placed)) ? null : placed;
   });
 }
 
-/** Two managers that come at once find each other: who looks at a swarm has its env locked. */
+/**
+ * Assigns a backend to its swarm. The lock on the environment lets two managers that check in at once find each other.
+ */
 async function place(work: Store, { id, env }: AgentRow, swarm?: ToldSwarm): Promise<AgentRow | null> {
   await lockEnv(work, env);
   const current = await findAgent(work, id);
@@ -85,7 +87,7 @@ function answerOf(agent: AgentRow, { applied_sha: appliedSha, swarm }: CheckInRe
   return { ...orders, env, backend_id: id, production: production === 1 };
 }
 
-/** The bundle that is desired of a host; null without one. */
+/** The desired bundle of a host; null if there is none. */
 function desiredBundle(agent: AgentRow, appliedSha: string | null): OrderFacts['desired'] {
   const { desired_sha, rollout_sha, rollout_state } = agent;
   const joined = rollout_sha === null || rollout_state === null ? null : { sha256: rollout_sha, state: rollout_state };

@@ -2,7 +2,7 @@ import { ApiError } from '../core/apiError.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { limitLookUps } from '../core/limiter.ts';
 
-/** Look-ups that wait for their answers, at most two at once. */
+/** Pending look-ups, at most two at once. */
 function waitingLookUps() {
   const answers: PromiseWithResolvers<BearerIdentity | null>[] = [];
   const lookUp = limitLookUps(() => {
@@ -13,7 +13,7 @@ function waitingLookUps() {
   return { answers, lookUp };
 }
 
-it('refuses a look-up for which there is no place, and asks nobody', async () => {
+it('refuses a look-up beyond the limit without calling the secretstore', async () => {
   const { answers, lookUp } = waitingLookUps();
   const waiting = [lookUp('one'), lookUp('two')];
   const refusal = await lookUp('three').catch((error: unknown) => error as ApiError);
@@ -23,7 +23,7 @@ it('refuses a look-up for which there is no place, and asks nobody', async () =>
   expect(await Promise.all(waiting)).toEqual([null, null]);
 });
 
-it('gives the place of a look-up on, whether it has succeeded or failed', async () => {
+it('frees the place of a look-up that succeeded or failed', async () => {
   const { answers, lookUp } = waitingLookUps();
   const [one, two] = [lookUp('one'), lookUp('two')];
   answers[0]!.resolve(null);
@@ -35,7 +35,7 @@ it('gives the place of a look-up on, whether it has succeeded or failed', async 
   expect(answers).toHaveLength(4);
 });
 
-it('tells callers that are refused different times', async () => {
+it('sends different retry times to refused callers', async () => {
   const { lookUp } = waitingLookUps();
   void lookUp('one');
   void lookUp('two');

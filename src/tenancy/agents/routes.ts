@@ -27,30 +27,30 @@ import {
 } from './agents.ts';
 import { checkIn } from './checkIn.ts';
 
-/** What the calls of agents need. */
+/** Dependencies of the agents' calls. */
 export interface AgentDependencies extends ArchiveDependencies, LeaseDependencies {
-  /** Asks the secretstore who a bearer is, behind a cache. */
+  /** Looks up the owner of a bearer token at the secretstore, through a cache. */
   readonly lookUpBearer: LookUpBearer;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose token the bearer of an agent's call is. */
+    /** Owner of the bearer token of an agent's call. */
     token: BearerIdentity | null;
   }
 }
 
-/** Largest body of an agent in bytes: a thousand containers, or a report with its output. */
+/** Largest body of an agent's call in bytes: enough for a thousand containers, or for a report with its output. */
 const MAX_AGENT_BYTES = 256 * 1024;
 const common = { tags: ['agent'], security: [{ storeToken: [] }] };
 const errors = { ...bodyErrors, 401: bearerCodes };
 const withEnv = { ...errors, 409: 'AGENT_ENV_MISMATCH' };
 
-/** Registers the calls of agents in a scope of their own, where unknown fields are ignored. */
+/** Registers the agents' calls in a separate scope, which ignores unknown fields. */
 export async function registerAgentRoutes(app: FastifyInstance, deps: AgentDependencies): Promise<void> {
   await app.register(async (scope) => {
     scope.setValidatorCompiler(compileAgentValidator);
-    // The names that could change prototypes are not known fields either.
+    // Names that could change prototypes are ignored like unknown fields.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser(
       'application/json',
@@ -58,7 +58,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentDepen
       scope.getDefaultJsonParser('remove', 'remove'),
     );
     scope.decorateRequest('token', null);
-    // Before the body is read: whoever has no token sends none.
+    // Authenticate before the body is read, so that callers without a token cannot send one.
     scope.addHook('onRequest', async (request) => {
       request.token = await deps.lookUpBearer(bearerOf(request));
       tokenOf(request);
@@ -71,7 +71,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentDepen
   });
 }
 
-/** The token of a call; throws 401 if the secretstore does not know it. */
+/** Returns the token of a call; throws 401 if the secretstore does not know it. */
 function tokenOf({ token }: FastifyRequest): BearerIdentity {
   if (token === null) throw agentUnauthenticated();
   return token;
@@ -151,7 +151,7 @@ const response = {
   }),
 };
 
-/** Registers the download of bundles; `tokenOf` gives the token of a call. */
+/** Registers the download of bundles; `tokenOf` returns the token of a call. */
 function addBundleRoute(
   scope: FastifyInstance,
   deps: AgentDependencies,
@@ -179,7 +179,7 @@ function addBundleRoute(
   }
 }
 
-/** Registers the list of a bundle's signatures; `tokenOf` gives the token of a call. */
+/** Registers the list of a bundle's signatures; `tokenOf` returns the token of a call. */
 function addSignaturesRoute(
   scope: FastifyInstance,
   deps: AgentDependencies,

@@ -16,13 +16,13 @@ import {
   Uuid,
 } from '../../api/commonSchemas.ts';
 
-/** A backend of the URL. */
+/** The URL parameter that names a backend. */
 export const BackendParams = Type.Object({ id: Uuid });
 
 const State = Type.Enum([...backendStates]);
 const Transport = Type.Enum(['sdk', 'proxy', 'system']);
 const Deferral = Type.Enum(['hold', 'window']);
-/** As the configuration of the agent permits it. */
+/** The same form as in the agent's configuration. */
 const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
 
 const backend = {
@@ -105,7 +105,7 @@ export type BackendList = Static<typeof BackendList>;
 
 const columns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
 
-/** Which backends a list shows; all conditions hold. */
+/** Filters of a list of backends; all must match. */
 export const BackendQuery = Body({
   env: Type.Optional(EnvName),
   state: Type.Optional(
@@ -147,7 +147,7 @@ export const NewBackend = Body({
   transport: Transport,
   labels: Type.Optional(Labels),
 });
-/** The labels that a backend has from now on. */
+/** The new labels of a backend, which replace all earlier ones. */
 export const NewLabels = Body({ labels: Labels });
 
 /** A page of reports, newest first. */
@@ -156,12 +156,12 @@ export const ReportList = Type.Object(
   { title: 'ReportList' },
 );
 export type ReportList = Static<typeof ReportList>;
-/** Which reports a list shows; `before` is `next` of the page before. */
+/** Limits of a list of reports; `before` is the `next` cursor of the previous page. */
 export const ReportQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
 
 const Flag = Type.Optional(Type.Boolean({ default: false }));
 
-/** How a backend is retired. */
+/** Options of a retirement. */
 export const Retirement = Body({
   confirm: Flag,
   force: Flag,
@@ -171,7 +171,7 @@ export const Retirement = Body({
   ),
 });
 export type Retirement = Static<typeof Retirement>;
-/** A retirement that has begun. */
+/** A started retirement. */
 export const Retiring = Type.Object(
   {
     id: Uuid,
@@ -186,7 +186,7 @@ export const Retiring = Type.Object(
 );
 export type Retiring = Static<typeof Retiring>;
 
-/** What installs an agent on a host. */
+/** The files and the command that install an agent on a host. */
 export const InstallKit = Type.Object(
   {
     id: Uuid,
@@ -229,7 +229,7 @@ const EnvCounts = Type.Object(
   { title: 'EnvCounts' },
 );
 
-/** A fleet at a glance. */
+/** A summary of the fleet. */
 export const Fleet = Type.Object(
   {
     envs: Type.Array(EnvCounts),

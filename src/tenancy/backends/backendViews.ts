@@ -8,12 +8,12 @@ import type { BackendOrder, BackendRow, Labels, PendingStepRow, SortColumn } fro
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
 import type { Backend, BackendDetails, ReceivedReport } from './backendSchemas.ts';
 
-/** What the views of backends need, and the acts on them. */
+/** Dependencies of the views of backends and of the actions on them. */
 export interface BackendDependencies extends AuditDependencies {
   readonly settings: TenancySettings;
 }
 
-/** When hosts count as silent now. */
+/** The limits after which hosts count as silent, at the current time. */
 export function silenceLimits({ clock, settings }: BackendDependencies): SilenceLimits {
   const { offline_after_s, laptop_offline_after_s } = settings;
   return { now: clock(), offline_after_s, laptop_offline_after_s };
@@ -43,7 +43,7 @@ export function backendView(
     healthy: hostHealth(row, limits),
     trouble: row.trouble && outcomeOfTrouble(row.trouble),
     deferred_by: row.deferred_by,
-    // Few tell something, and check-ins may be long.
+    // Few backends have deferring facts, and check-ins may be long.
     ...(row.deferred_by !== null && deferringFactsOf(checkInOf(row))),
     swarm: swarmOf(row),
     purge_volumes: row.purge_volumes === 1,
@@ -51,17 +51,17 @@ export function backendView(
   };
 }
 
-/** What is told of a backend beside its row. */
+/** Details of a backend that are not in its row. */
 interface DetailFacts {
   desiredSha: string | null;
   limits: SilenceLimits;
   pending: PendingStepRow[];
   newest: StoredReport | null;
-  /** Of its swarm and env, itself among them. */
+  /** The managers of its swarm in its environment, including itself. */
   managers: BackendRow[];
 }
 
-/** A backend's row as the API returns it alone. */
+/** A backend's row as the API returns it in detail. */
 export function backendDetails(row: BackendRow, { pending, newest, managers, ...facts }: DetailFacts): BackendDetails {
   const checkIn = checkInOf(row);
   return {
@@ -80,7 +80,10 @@ function managerView(row: BackendRow): BackendDetails['managers'][number] {
   return { id, site, state, leader: swarmOf(row)?.leader ?? false };
 }
 
-/** As its newest check-in told it; only one of several that say so leads. */
+/**
+ * The swarm of a backend as of its newest check-in. If several managers claim to lead, only one is returned as the
+ * leader.
+ */
 export function swarmOf(row: BackendRow): ToldSwarm | null {
   const told = row.swarm_id === null ? undefined : checkInOf(row)?.swarm;
   return told === undefined ? null : { ...told, leader: told.leader && row.follower === 0 };
@@ -91,7 +94,7 @@ function checkInOf({ check_in }: BackendRow): CheckInRequest | null {
   return check_in === null ? null : (JSON.parse(check_in) as CheckInRequest);
 }
 
-/** As its newest check-in told them. */
+/** The reasons for deferred work as of the newest check-in. */
 function deferringFactsOf(checkIn: CheckInRequest | null): DeferringFacts {
   const { hold, window_opens_at }: DeferringFacts = checkIn ?? {};
   return { ...(hold && { hold }), ...(window_opens_at !== undefined && { window_opens_at }) };
@@ -102,7 +105,7 @@ export function reportView({ receivedAt, report }: StoredReport): ReceivedReport
   return { received_at: toTime(receivedAt), ...report };
 }
 
-/** When silence of a host is too long. */
+/** The limits after which hosts count as silent. */
 interface SilenceLimits {
   /** Milliseconds since 1970. */
   now: number;
@@ -111,8 +114,8 @@ interface SilenceLimits {
 }
 
 /**
- * Whether a host is healthy now: null if it has never checked in, is offline, or has missed the check-ins of three of its own
- * intervals (of a day for a laptop). A newest report `unhealthy` outweighs the check-in of the same tick.
+ * Whether a host is healthy now. Null if it has never checked in, is offline, or has missed the check-ins of three of
+ * its intervals (one day for a laptop). A newest report of `unhealthy` outweighs the check-in of the same tick.
  */
 function hostHealth(row: BackendRow, limits: SilenceLimits): boolean | null {
   if (row.healthy === null || isSilent(row, limits)) return null;
@@ -120,7 +123,7 @@ function hostHealth(row: BackendRow, limits: SilenceLimits): boolean | null {
   return row.healthy === 1 && trouble !== 'unhealthy';
 }
 
-/** True before the background work has noticed it, too. */
+/** True even before the background work marks the host as offline. */
 function isSilent(row: BackendRow, { now, offline_after_s, laptop_offline_after_s }: SilenceLimits): boolean {
   const { state, last_seen_at } = row;
   if (state === 'offline' || last_seen_at === null) return true;
@@ -130,18 +133,21 @@ function isSilent(row: BackendRow, { now, offline_after_s, laptop_offline_after_
   return intervalS !== null && silentForS > recentForS({ intervalS, laptop });
 }
 
-/** Seconds; null for an older agent, which does not send it. */
+/** Check-in interval in seconds; null for an older agent, which does not send it. */
 function intervalOf({ check_in }: BackendRow): number | null {
   const checkIn = check_in === null ? null : (JSON.parse(check_in) as CheckInRequest);
   return checkIn?.agent.interval_s ?? null;
 }
 
-/** States that are separated by commas, as the schema permits them. */
+/** Splits a comma-separated list of states, whose form the schema has already checked. */
 export function parseStates(text: string | undefined): BackendState[] | undefined {
   return text?.split(',') as BackendState[] | undefined;
 }
 
-/** An order as the schema permits it: a column, in descending order after a `-`; without one, by id. */
+/**
+ * Parses an order, whose form the schema has already checked: a column, with `-` before it for descending order; by
+ * default the id.
+ */
 export function parseOrder(text = 'id'): BackendOrder {
   return { column: text.replace(/^-/, '') as SortColumn, isDescending: text.startsWith('-') };
 }
@@ -149,7 +155,9 @@ export function parseOrder(text = 'id'): BackendOrder {
 const FIRST_MS = 5000;
 const LONGEST_MS = 10 * 60_000;
 
-/** Milliseconds until a step that has failed so many times is tried again: 5 s, doubled each time, at most 10 minutes. */
+/**
+ * Milliseconds until a step that has failed this many times is tried again: 5 s, doubled each time, at most 10 minutes.
+ */
 export function stepBackoff(tries: number): number {
   return Math.min(FIRST_MS * 2 ** Math.max(tries - 1, 0), LONGEST_MS);
 }

@@ -27,13 +27,13 @@ import { announce } from '../webhooks/deliver.ts';
 import { backendDetails, reportView, silenceLimits, swarmOf, type BackendDependencies } from './backendViews.ts';
 import type { BackendDetails, ReceivedReport, Retiring } from './backendSchemas.ts';
 
-/** A backend that an operator asks for. */
+/** An operator's request about one backend. */
 export interface BackendCall {
   operator: Operator;
   id: string;
 }
 
-/** The row of a backend; throws 404, and 403 if the operator's token is not for its env. */
+/** Returns the row of a backend; throws 404, and 403 if the operator's token is not for its environment. */
 export async function requireBackend(
   { store }: BackendDependencies,
   { operator, id }: BackendCall,
@@ -44,7 +44,7 @@ export async function requireBackend(
   return row;
 }
 
-/** One backend with its newest report; throws 404. */
+/** Returns one backend with its newest report; throws 404. */
 export async function readBackend(deps: BackendDependencies, call: BackendCall): Promise<BackendDetails> {
   const { store } = deps;
   const row = await requireBackend(deps, call);
@@ -58,7 +58,10 @@ export async function readBackend(deps: BackendDependencies, call: BackendCall):
   return backendDetails(row, facts);
 }
 
-/** Creates a backend; throws 404 without its env, 409 while the secrets of its env are destroyed. */
+/**
+ * Creates a backend; throws 404 if its environment does not exist, 409 while the environment's secrets are being
+ * destroyed.
+ */
 export async function createBackend(
   deps: BackendDependencies,
   { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: BackendFields },
@@ -74,7 +77,7 @@ export async function createBackend(
   return readBackend(deps, { operator, id });
 }
 
-/** Replaces the labels of a backend; throws 404. The waves of rollouts choose backends by them. */
+/** Replaces the labels of a backend, by which the waves of rollouts select hosts; throws 404. */
 export async function labelBackend(
   deps: BackendDependencies,
   { caller, labels, ...call }: BackendCall & { caller: AuditCaller; labels: Labels },
@@ -98,20 +101,20 @@ export async function listReports(
   return { reports: items.map(reportView), last: place };
 }
 
-/** The request to retire a backend. */
+/** A request to retire a backend. */
 interface RetireCall extends BackendCall {
   caller: AuditCaller;
   confirm: boolean;
   force: boolean;
-  /** All managers of its swarm are retired with it. */
+  /** Retire all managers of its swarm too. */
   isWholeSwarm: boolean;
   purgeVolumes: boolean;
 }
 
 /**
- * Begins the retirement of a backend, or of all managers of its swarm; asking again changes what is not done yet. Nothing is taken
- * down while a manager is left. Throws 404, and 409: `CONFIRM_REQUIRED`, `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE`
- * and `BACKEND_LEADS`.
+ * Starts the retirement of a backend, or of all managers of its swarm; a repeated request changes the parts that are
+ * not done yet. Nothing is taken down while another manager remains. Throws 404, and 409: `CONFIRM_REQUIRED`,
+ * `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE` and `BACKEND_LEADS`.
  */
 export async function retireBackend(deps: BackendDependencies, call: RetireCall): Promise<Retiring> {
   const row = await requireBackend(deps, call);
@@ -131,7 +134,9 @@ export async function retireBackend(deps: BackendDependencies, call: RetireCall)
   });
 }
 
-/** Throws 409 for a manager that leads others: while it does so without an agent, nobody acts for them. */
+/**
+ * Throws 409 for a manager that leads others: a leader without an agent would leave the swarm without any acting agent.
+ */
 async function refuseLeader(work: Store, id: string): Promise<void> {
   const row = await findBackend(work, id);
   const swarm = row?.state === 'active' ? swarmOf(row) : null;
@@ -157,7 +162,7 @@ async function stateAfter(deps: BackendDependencies, work: Store, row: BackendRo
   return row.state === 'retiring' && (await skipDown(deps, work, row)) ? 'finishing' : row.state;
 }
 
-/** Announces that trouble and silence of a backend are over: what it tells while it retires is not announced. */
+/** Announces the end of a backend's problem and of its silence; problems during its retirement are not announced. */
 async function announceEnd(work: Store, backend: BackendRow & { previous: BackendState }, now: number): Promise<void> {
   const end = { now, env: backend.env, backend, code: RETIRED };
   if (await setTrouble(work, backend.id, null)) await announce(work, { ...end, type: 'backend.recovered' });
@@ -172,7 +177,7 @@ async function refusalOf(work: Store, id: string) {
   return conflict({ code: 'BACKEND_OFFLINE', message, env: row.env });
 }
 
-/** The refusal of an act on a backend whose life is over. */
+/** The error for an action on a retired backend. */
 export function retired(env: string) {
   return conflict({ code: 'BACKEND_RETIRED', message: 'the backend is retired, or about to be', env });
 }

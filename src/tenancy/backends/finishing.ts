@@ -13,7 +13,10 @@ import { addAuditEntry } from '../store/people.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { type BackendDependencies, stepBackoff } from './backendViews.ts';
 
-/** What ends a backend: its token, its identity and its secrets lie at peers. */
+/**
+ * Dependencies of the steps that finish a retirement: they revoke the token and delete the identity and secrets at
+ * peers.
+ */
 interface FinishingDependencies extends BackendDependencies {
   readonly secretstore: Secretstore;
   /** Null without a mesh. */
@@ -23,9 +26,11 @@ interface FinishingDependencies extends BackendDependencies {
 
 /** Steps that are tried in one round. */
 const STEPS_PER_ROUND = 200;
-/** How long an instance holds a step for itself; if it dies, another one takes the step over afterwards. */
+/** Milliseconds for which an instance claims a step. If the instance dies, another one takes over afterwards. */
 const CLAIM_MS = 120_000;
-/** The work at a peer ends so long before the claim, so that two instances never do the same at once. */
+/**
+ * Work at a peer ends this long before the claim does, so that two instances never work on one step at the same time.
+ */
 const MARGIN_MS = 20_000;
 
 const steps: Record<PendingStep, (deps: FinishingDependencies, call: StepCall) => Promise<unknown>> = {
@@ -44,8 +49,8 @@ const steps: Record<PendingStep, (deps: FinishingDependencies, call: StepCall) =
 };
 
 /**
- * Tries the steps that are due, one after the other. Each is idempotent; one that fails is tried again later, and others
- * of its kind wait for the next round, because their peer is probably away.
+ * Runs the due steps one after the other. Each step is idempotent. When a step fails, it is retried later, and other
+ * steps of its kind wait for the next round, because their peer is probably unavailable.
  */
 export async function runPendingSteps(deps: FinishingDependencies, signal: AbortSignal): Promise<void> {
   const failed = new Set<PendingStep>();
@@ -68,7 +73,7 @@ async function runStep(deps: FinishingDependencies, claimed: PendingStepRow, sig
     await steps[step](deps, call);
     return true;
   } catch (error) {
-    // A message of anything but a peer might hold more than a reader of the API may see.
+    // Only the messages of peer errors are safe to show to readers of the API.
     const reason = error instanceof PeerError ? error.message : 'an unexpected error, which the log describes';
     const pauseMs = signal.aborted ? 0 : stepBackoff(tries);
     deps.log('warn', `the step ${step} has failed: ${String(error)}`, { subject, tries });
@@ -89,7 +94,7 @@ function finishStep(
   });
 }
 
-/** Revokes the newest token that a retired backend has come with. */
+/** Revokes the newest known token of a retired backend. */
 async function revokeToken(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const { token_accessor } = await retiredBackend(deps, call);
   if (token_accessor !== null) await deps.secretstore.revokeToken(token_accessor);
@@ -105,10 +110,10 @@ async function deleteIdentity(deps: FinishingDependencies, call: StepCall): Prom
   await finishBackendStep(deps, call, { step: 'deleteIdentity', isDone });
 }
 
-/** Destroys the secrets of the env of a retired backend, unless the env has other backends. */
+/** Destroys the secrets of the environment of a retired backend, unless the environment has other backends. */
 async function destroySecrets(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const { env } = await retiredBackend(deps, call);
-  // Whoever creates a backend locks the env too, and then finds this step pending.
+  // Creating a backend also locks the environment, and then finds this step pending.
   const isDone = await deps.store.transaction().execute(async (work) => {
     return (await lockEnv(work, env)) !== null && !(await hasOtherBackends(work, env));
   });
@@ -116,7 +121,7 @@ async function destroySecrets(deps: FinishingDependencies, call: StepCall): Prom
   await finishBackendStep(deps, call, { step: 'destroySecrets', isDone });
 }
 
-/** Destroys the secrets of an env that is deleted. */
+/** Destroys the secrets of a deleted environment. */
 async function destroyEnvSecrets(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const env = call.subject;
   const row = await deps.store.transaction().execute((work) => lockEnvRow(work, env));
@@ -134,7 +139,7 @@ async function retiredBackend({ store }: FinishingDependencies, { subject }: Ste
   return row;
 }
 
-/** The machine counts the step; the audit log tells of it if there was something to do. */
+/** Marks the step as done, and adds an entry to the audit log if the step changed anything. */
 async function finishBackendStep(
   deps: FinishingDependencies,
   { subject, finish }: StepCall,
@@ -148,19 +153,21 @@ async function finishBackendStep(
   });
 }
 
-/** What a pending step works with, beside the dependencies. */
+/** The data that a pending step needs, in addition to the dependencies. */
 interface StepCall {
   subject: string;
-  /** Removes the step and keeps what follows from its success, in one transaction; false if another instance was faster. */
+  /**
+   * Removes the step and stores its results in one transaction; returns false if another instance finished it first.
+   */
   finish: (record?: (work: Store) => Promise<void>) => Promise<boolean>;
-  /** Ends before the claim of the step, and with the service. */
+  /** Aborted before the claim of the step ends, and when the service stops. */
   signal: AbortSignal;
 }
 
-/** Backends that change in one round. */
+/** Largest number of backends to change in one round. */
 const BACKENDS_PER_ROUND = 500;
 
-/** Marks backends offline whose hosts have been silent for too long. */
+/** Marks backends as offline whose hosts have been silent for too long. */
 export async function markSilentBackends({ store, settings, clock }: FinishingDependencies): Promise<void> {
   const now = clock();
   const seenBefore = {
@@ -180,7 +187,7 @@ export async function markSilentBackends({ store, settings, clock }: FinishingDe
   }
 }
 
-/** Goes on with retirements that a silent host has not answered in time. */
+/** Continues retirements that a silent host did not answer in time. */
 export async function expireRetirements(deps: FinishingDependencies): Promise<void> {
   const now = deps.clock();
   const before = now - deps.settings.retire_timeout_s * 1000;

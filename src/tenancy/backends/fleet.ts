@@ -11,7 +11,7 @@ import type { Store } from '../store/openStore.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
 import { type BackendDependencies, backendView, silenceLimits } from './backendViews.ts';
 
-/** Which backends a list shows, and in which order; all that is left out limits nothing. */
+/** Filters and order of a list of backends; omitted fields do not limit it. */
 interface BackendsQuery {
   operator: Operator;
   env?: string | undefined;
@@ -22,12 +22,15 @@ interface BackendsQuery {
   deferredBy?: Deferral | undefined;
   swarmId?: string | undefined;
   order: BackendOrder;
-  /** `next` of the page before. */
+  /** `next` cursor of the previous page. */
   after?: string | undefined;
   limit: number;
 }
 
-/** A page of the backends of the envs that an operator may see; throws 400 for the cursor of a list in another order. */
+/**
+ * A page of backends in the environments that the operator may see. Throws 400 if the cursor belongs to a list with
+ * another order.
+ */
 export async function listBackends(
   deps: BackendDependencies,
   { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, swarmId, ...page }: BackendsQuery,
@@ -61,14 +64,14 @@ export async function listBackends(
   };
 }
 
-/** Counts what is where, what is behind and what is sick, in the envs that an operator may see. */
+/** Counts backends by version, state and health in the environments that an operator may see. */
 export async function readFleet({ store }: { store: Store }, { permissions }: Operator): Promise<Fleet> {
   const names = visibleEnvs(permissions);
   const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
   return countFleet(groups, desired);
 }
 
-/** What is desired in the envs that are counted. */
+/** The desired bundles of the counted environments. */
 interface Desired {
   envs: readonly EnvRow[];
   rollouts: readonly RolloutRow[];
@@ -78,7 +81,7 @@ interface Desired {
 /** 0.10 comes after 0.9. */
 const byVersion = new Intl.Collator('en', { numeric: true });
 
-/** Counts the backends of envs. */
+/** Counts the backends of environments. */
 function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of }: Desired): Fleet {
   const byEnv = Map.groupBy(groups, ({ env }) => env);
   const views = envs.map(({ name, production, desired_sha, rollout_id }) => {
@@ -110,7 +113,7 @@ function isSick({ healthy, trouble }: BackendGroup): boolean {
   return healthy === 0 || trouble !== null;
 }
 
-/** Groups without a key are left out. */
+/** Sums the groups by key; groups without a key are omitted. */
 function sumBy<Key extends string>(groups: readonly BackendGroup[], keyOf: (group: BackendGroup) => Key | null) {
   const sums = [...Map.groupBy(groups, keyOf)].flatMap(([key, own]) =>
     key === null ? [] : [[key, sum(own)] as const],

@@ -14,32 +14,32 @@ import type { InstallKit } from './backendSchemas.ts';
 import type { BackendDependencies } from './backendViews.ts';
 import { type BackendCall, requireBackend, retired } from './backends.ts';
 
-/** What install kits need. */
+/** Dependencies of install kits. */
 export interface KitDependencies extends BackendDependencies {
   readonly version: string;
-  /** The signing keys as they are now. */
+  /** Returns the current signing keys. */
   readonly keys: () => KeyRing;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;
-  /** PEM of the secretstore's authorities, and the bearer of the package's download. */
+  /** PEM of the secretstore's certificate authorities, and the bearer token for the package download. */
   readonly kit: { readonly secretstoreCa: string | null; readonly downloadToken: string | null };
 }
 
 /** Seconds in which the grant of a kit can be exchanged. */
 const GRANT_LIFETIME_S = 24 * 3600;
-/** An identity of the mesh that no kit carries after so long is deleted. */
+/** Milliseconds after which a mesh identity is deleted if no kit contains it. */
 const IDENTITY_UNUSED_MS = 10 * 60_000;
 
-/** An identity of the mesh that was made for one kit. */
+/** A mesh identity that was created for one kit. */
 interface Enrolment {
   identity: string;
   jwt: string;
 }
 
 /**
- * Reveals the install kit of a backend, which supersedes the kits before it. Of two reveals at the same time the later
- * one is valid as a whole: everything is made for one generation, which only one of them gets. What an earlier kit gave
- * stays valid until the new one is certain. Throws 404, and 409 `BACKEND_RETIRED`.
+ * Returns the install kit of a backend and supersedes its earlier kits. When two calls overlap, the later kit is valid
+ * as a whole: each kit is created for one generation, which only one call gets. Credentials of an earlier kit stay
+ * valid until the new kit is stored. Throws 404, and 409 `BACKEND_RETIRED`.
  */
 export async function revealKit(
   deps: KitDependencies,
@@ -55,7 +55,7 @@ export async function revealKit(
   }
 }
 
-/** Makes an identity beside the one of the kit before; it is deleted again unless the reveal succeeds. */
+/** Creates an identity next to the previous kit's identity. It is deleted again unless the kit is returned. */
 async function makeIdentity({ mesh, store, clock }: KitDependencies, row: BackendRow): Promise<Enrolment | null> {
   if (mesh === null || row.transport === 'system') return null;
   const identity = `${row.id}.${randomBytes(4).toString('hex')}`;
@@ -72,7 +72,7 @@ function grantOf({ keys, settings, clock }: KitDependencies, row: BackendRow): P
   });
 }
 
-/** False if another reveal has taken the generation, or the backend does not allow it any more. */
+/** Returns false if another call took the generation, or the backend does not allow a kit any more. */
 function commitReveal(
   deps: KitDependencies,
   { row, enrolment, caller }: { row: BackendRow; enrolment: Enrolment | null; caller: AuditCaller },
@@ -137,25 +137,25 @@ function kitOf(
   };
 }
 
-/** What the installer's call tells a host. */
+/** Options of the install command of a host. */
 interface InstallOptions {
   env: string;
   site: string;
   transport: string;
   tenancyUrl: string;
   secretstoreUrl: string;
-  /** Null for the system's authorities. */
+  /** Null to use the system's certificate authorities. */
   secretstoreCa: string | null;
   baseUrl: string | null;
-  /** Null for the installer's own. */
+  /** Null for the installer's default version. */
   version: string | null;
   meshEnrolmentJwt: string | null;
-  /** An earlier kit may have enrolled the host. */
+  /** True if an earlier kit may have enrolled the host. */
   reEnrol: boolean;
   laptop: boolean;
 }
 
-/** The installer's call for a shell, without any credential in it; they are in files of these names. */
+/** The install command for a shell. It contains no credentials; they are in files with these names. */
 function installCommand(kit: InstallOptions): string {
   const options: [string, string | null][] = [
     ['env', kit.env],
@@ -174,7 +174,7 @@ function installCommand(kit: InstallOptions): string {
   return ['sh install.sh', ...words, ...flags.filter((flag) => flag !== false)].join(' ');
 }
 
-/** A word that a shell takes as it is. */
+/** Quotes a word for a shell. */
 function quoted(value: string): string {
   return /^[\w./:@%+=,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }

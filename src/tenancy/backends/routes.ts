@@ -90,7 +90,7 @@ export const backendRoutes = [
   ...(
     [
       ['GET', '/v1/backends/:id/agent/install'],
-      // For pages: a browser may load again what it has got.
+      // Exempt pages: a browser may load them again.
       ['POST', '/v1/backends/:id/kit'],
     ] as const
   ).map(([method, url]) =>

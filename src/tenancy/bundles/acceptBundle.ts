@@ -41,29 +41,29 @@ import {
   type RefusingHost,
 } from './hostPolicies.rules.ts';
 
-/** An archive that was pushed, in a file of this host, with the digest and size that it has. */
+/** A pushed archive in a local file, with its digest and size. */
 export interface PushedArchive {
   file: string;
   sha256: string;
   sizeBytes: number;
   operator: Operator;
   caller: AuditCaller;
-  /** Aborted when the caller goes away. */
+  /** Aborted when the caller disconnects. */
   signal: AbortSignal;
 }
 
 /** A bundle that was pushed. */
 interface AcceptedBundle {
   bundle: BundleRow;
-  /** False if the same archive was there already. */
+  /** False if the same archive was already stored. */
   created: boolean;
-  /** What some hosts would not permit of it. */
+  /** Reasons why some hosts would refuse the bundle. */
   warnings: string[];
 }
 
 /**
- * Validates an archive by the rules of the agent, then keeps it. Throws 422 with every refusal that no host lifts, 403
- * and 404 for the env of its manifest, 409 `SEQUENCE_STALE`.
+ * Validates an archive by the agent's rules, then stores it. Throws 422 with every refusal that holds for all hosts,
+ * 403 and 404 for the environment of its manifest, and 409 `SEQUENCE_STALE`.
  */
 export async function acceptBundle(deps: ArchiveDependencies, archive: PushedArchive): Promise<AcceptedBundle> {
   const { manifest, warnings } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
@@ -82,7 +82,7 @@ export async function acceptBundle(deps: ArchiveDependencies, archive: PushedArc
   return { bundle, created: added, warnings };
 }
 
-/** Unpacks an archive into `dir`; the env of a manifest is only told of to those whose token is for it. */
+/** Unpacks an archive into `dir`. Errors name the manifest's environment only to callers whose token covers it. */
 async function validateArchive(
   deps: ArchiveDependencies,
   { file, sha256, sizeBytes, operator, signal }: PushedArchive,
@@ -130,29 +130,29 @@ function sequenceStale({ env, sequence }: Manifest): ApiError {
   return conflict({ code: 'SEQUENCE_STALE', message, env });
 }
 
-/** Longest silence of a caller within a body. */
+/** Longest pause in milliseconds while a caller sends a body. */
 const STALL_MS = 30_000;
 
-/** An archive that is received into a file of this host. */
+/** An archive that was received into a local file. */
 interface ReceivedArchive {
   file: string;
   sha256: string;
   sizeBytes: number;
 }
 
-/** What is received, and until when. */
+/** The upload to receive, and the signal that ends it. */
 interface Upload {
   body: Readable;
-  /** The digest that the caller tells. */
+  /** The digest that the caller announced. */
   sha256: string;
-  /** Aborted when the caller goes away. */
+  /** Aborted when the caller disconnects. */
   signal: AbortSignal;
 }
 
 /**
- * Receives an archive into a file below the state directory, hands it to `use`, and removes it in any case. Throws 413
- * beyond `limits.bundle_bytes`, 422 `BUNDLE_DIGEST` if the bytes are not those of the digest, 408 if they stop arriving,
- * and 503 `DISK_FULL`.
+ * Receives an archive into a file below the state directory, passes it to `use`, and always removes it afterwards.
+ * Throws 413 above `limits.bundle_bytes`, 422 `BUNDLE_DIGEST` if the digest differs, 408 if the upload stalls, and 503
+ * `DISK_FULL`.
  */
 export async function withReceivedArchive<Result>(
   deps: ArchiveDependencies,
@@ -202,26 +202,32 @@ function refusal(status: number, code: string, message: string): ApiError {
   return new ApiError({ status, code, message });
 }
 
-/** Check-ins that are read at a time: each may have a line for each of a hundred containers. */
+/** Number of check-ins to read at a time: each may have a line for each of a hundred containers. */
 const PAGE_SIZE = 500;
-/** Different policies that a bundle is judged by, for each takes some milliseconds; nothing is told of hosts of more. */
+/**
+ * Largest number of different policies to check a bundle against, because each takes some milliseconds. Hosts with
+ * further policies are not mentioned.
+ */
 const MAX_POLICIES = 100;
 
-/** A bundle as it was pushed or packed. */
+/** A bundle that was pushed or packed. */
 interface JudgedBundle {
   facts: BundleFacts;
   size: BundleSize;
 }
 
-/** The judgement of a bundle for an env. */
+/** The result of checking a bundle for an environment. */
 interface EnvJudgement {
-  /** What no host lifts, be it a host of this env or one without a policy. */
+  /** Refusals that hold for every host of the environment, and for hosts without a policy. */
   refusals: Refusal[];
-  /** What some hosts of the env would refuse. */
+  /** Refusals of some hosts of the environment. */
   warnings: string[];
 }
 
-/** Judges a bundle by the policies that the hosts of an env told last, each policy once, and as for a swarm where they manage one. */
+/**
+ * Checks a bundle against the newest reported policies of an environment's hosts. Each distinct policy is checked once;
+ * for managers of a swarm, by the rules for swarms.
+ */
 export async function judgeForHosts(
   { store }: { store: Store },
   env: string,
@@ -241,7 +247,7 @@ export async function judgeForHosts(
   };
 }
 
-/** A host that has told its limits and its policy. */
+/** A host that reported its limits and policy. */
 interface TellingHost {
   id: string;
   name: string;
@@ -273,7 +279,7 @@ async function judgeByPolicies(hosts: TellingHost[], { facts }: JudgedBundle) {
     judged.push({ policy, members, refusals: planFor(facts, policy, orchestrator).refusals });
     await setImmediate();
   }
-  // Where all are in a swarm, so is the host without a policy.
+  // If all hosts are in a swarm, assume that a host without a policy is too.
   const isCompose = hosts.length === 0 || hosts.some(({ orchestrator }) => orchestrator === 'compose');
   const anyHost = planFor(facts, defaultPolicy, isCompose ? 'compose' : 'swarm').refusals;
   const common = commonRefusals(

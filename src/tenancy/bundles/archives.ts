@@ -16,7 +16,7 @@ import type { BundleRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
 import type { Range } from './bundle.rules.ts';
 
-/** What keeps, reads and judges archives of bundles. */
+/** Dependencies for storing, reading and checking archives of bundles. */
 export interface ArchiveDependencies extends AuditDependencies {
   readonly bundles: BundleStorage;
   readonly settings: TenancySettings;
@@ -24,8 +24,8 @@ export interface ArchiveDependencies extends AuditDependencies {
 }
 
 /**
- * Puts an archive into the storage, from which it is removed again if no bundle comes of it. Throws 503 `ARCHIVE_BUSY`
- * while it is being removed, and PeerErrors.
+ * Puts an archive into the storage, and removes it again if no bundle is created from it. Throws 503 `ARCHIVE_BUSY`
+ * while the archive is being removed, and PeerErrors.
  */
 export async function storeArchive(
   { store, bundles, clock }: ArchiveDependencies,
@@ -35,7 +35,9 @@ export async function storeArchive(
   await bundles.store(sha256, file);
 }
 
-/** Adds the bundle of a stored archive in a transaction; throws 503 `ARCHIVE_BUSY` if the archive has been removed meanwhile. */
+/**
+ * Adds the bundle of a stored archive in a transaction; throws 503 `ARCHIVE_BUSY` if the archive was removed meanwhile.
+ */
 export async function insertStoredBundle(work: Store, row: BundleRow): Promise<BundleInsertion> {
   const insertion = await insertBundle(work, row);
   if (!(await holdArchive(work, row.sha256))) throw archiveBusy();
@@ -58,7 +60,7 @@ export async function fetchArchive(
   throw unusableArchive('BUNDLE_DAMAGED', 'the archive of the bundle is damaged');
 }
 
-/** What the storage breaks off is an error of the storage, and what cannot be written is none. */
+/** Copies bytes into a file. A stream that breaks is an error of the storage; a failed write is not. */
 async function copy(bytes: Readable, file: string, signal: AbortSignal): Promise<void> {
   const written = createWriteStream(file, { flags: 'wx', mode: 0o600 });
   let isBrokenOff = false;
@@ -69,7 +71,9 @@ async function copy(bytes: Readable, file: string, signal: AbortSignal): Promise
   });
 }
 
-/** The bytes of a bundle's archive, or a range of them. Throws 503 if the storage has lost it. */
+/**
+ * Returns the bytes of a bundle's archive, or a range of them. Throws 503 if the archive is missing from the storage.
+ */
 export async function openArchive(deps: ArchiveDependencies, sha256: string, range?: Range): Promise<Readable> {
   const bytes = await deps.bundles.open(sha256, range);
   if (bytes !== null) return bytes;
@@ -77,19 +81,19 @@ export async function openArchive(deps: ArchiveDependencies, sha256: string, ran
   throw unusableArchive('BUNDLE_MISSING', 'the archive of the bundle is missing');
 }
 
-/** The answer 503 where the storage does not give what was stored. */
+/** The 503 error for a stored archive that is missing or damaged. */
 function unusableArchive(code: 'BUNDLE_MISSING' | 'BUNDLE_DAMAGED', message: string): ApiError {
   return new ApiError({ status: 503, code, message, retryAfterS: 60 });
 }
 
-/** Directory of bundles that are being worked on; what has lain there for long is left over. */
+/** Directory of bundles in progress; old entries are leftovers. */
 export function incomingDirectory(stateDir: string): string {
   return join(stateDir, 'incoming');
 }
 
 /**
- * Gives `use` an empty directory (0700) below the state directory, which is removed in any case. Throws 503 `DISK_FULL`
- * where it cannot be written.
+ * Passes an empty directory (0700) below the state directory to `use`, and always removes it afterwards. Throws 503
+ * `DISK_FULL` if it cannot be written.
  */
 export async function withScratchDirectory<Result>(
   { settings, log }: ArchiveDependencies,
@@ -111,14 +115,14 @@ export async function withScratchDirectory<Result>(
   }
 }
 
-/** True if a file could not be written, whichever layer has met that. */
+/** True for a failed write to a file, whichever layer reported it. */
 function isDiskError(error: unknown): error is Error {
   if (error instanceof DiskFault) return error.code !== null;
   const { code } = Object(error) as { code?: unknown };
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** The answer 422 with why a bundle cannot be used, in the words of the agent; `env` for the audit log. */
+/** The 422 error for a bundle that cannot be used, with the agent's reasons; `env` is for the audit log. */
 export function refusedBundle(refusals: Refusal[], env?: string): ApiError {
   const [first] = refusals;
   const { code, detail } = first ?? { code: 'MANIFEST_INVALID', detail: '' };

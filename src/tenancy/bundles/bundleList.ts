@@ -9,7 +9,7 @@ import type { Store } from '../store/openStore.ts';
 import { signatureStateOf } from './bundle.rules.ts';
 import type { Bundle, BundleDetails } from './bundleSchemas.ts';
 
-/** A page of the bundles of the envs that an operator may see, newest first. */
+/** A page of bundles in the environments that the operator may see, newest first. */
 export async function listBundles(
   { store }: { store: Store },
   { operator, env, after, limit }: { operator: Operator; env?: string; after?: Place | undefined; limit: number },
@@ -19,7 +19,7 @@ export async function listBundles(
   return { bundles: await viewBundles(store, items), last: last && { time: last.received_at, id: last.sha256 } };
 }
 
-/** One bundle; throws 404, and 403 if the operator's token is not for its env. */
+/** Returns one bundle; throws 404, and 403 if the operator's token is not for its environment. */
 export async function readBundle(deps: { store: Store }, bundle: NamedBundle): Promise<BundleDetails> {
   const row = await findPermitted(deps, bundle, 'viewer');
   return {
@@ -29,7 +29,7 @@ export async function readBundle(deps: { store: Store }, bundle: NamedBundle): P
   };
 }
 
-/** Rows of bundles as the API returns them. */
+/** Converts rows of bundles to the form that the API returns. */
 export async function viewBundles(store: Store, rows: readonly ListedBundle[]): Promise<Bundle[]> {
   const envs = [...new Set(rows.map(({ env }) => env))];
   const thresholds = await findThresholds(store, envs);
@@ -44,7 +44,7 @@ export async function viewBundles(store: Store, rows: readonly ListedBundle[]): 
   });
 }
 
-/** A bundle's row as the API returns it. */
+/** Converts a bundle's row to the form that the API returns. */
 export async function viewBundle(store: Store, row: ListedBundle): Promise<Bundle> {
   const [view] = await viewBundles(store, [row]);
   if (view === undefined) throw new TypeError('a row has no view');
@@ -69,13 +69,15 @@ function viewOf(row: ListedBundle): Omit<Bundle, 'signature' | 'signers'> {
   };
 }
 
-/** A bundle that an operator names by its digest. */
+/** A bundle that an operator named by its digest. */
 export interface NamedBundle {
   operator: Operator;
   sha256: string;
 }
 
-/** The row of a bundle; throws 404, and 403 if the operator's token is not of this role for its env. */
+/**
+ * Returns the row of a bundle; throws 404, and 403 if the operator's token does not have this role in its environment.
+ */
 export async function findPermitted(
   { store }: { store: Store },
   { operator, sha256 }: NamedBundle,

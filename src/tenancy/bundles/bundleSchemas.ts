@@ -4,7 +4,7 @@ import { cursorPattern } from '../core/lists.rules.ts';
 import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from '../../api/commonSchemas.ts';
 import { signatureStates } from './bundle.rules.ts';
 
-/** A bundle of the URL. */
+/** The URL parameter that names a bundle. */
 export const BundleParams = Type.Object({ sha256: Sha256 });
 
 const bundle = {
@@ -39,12 +39,12 @@ export const BundleDetails = Type.Object(
   { title: 'BundleDetails' },
 );
 export type BundleDetails = Static<typeof BundleDetails>;
-/** What some hosts would not permit of a bundle. */
+/** Reasons why some hosts would refuse a bundle. */
 export const Warnings = Type.Array(Type.String());
-/** A bundle that was pushed, with what some hosts would not permit of it. */
+/** A pushed bundle, with the reasons why some hosts would refuse it. */
 export const PushedBundle = Type.Object({ ...bundle, warnings: Warnings }, { title: 'PushedBundle' });
 export type PushedBundle = Static<typeof PushedBundle>;
-/** Under which digest an archive is pushed. */
+/** The digest of the pushed archive. */
 export const PushQuery = Body({ sha256: Sha256 });
 
 /** A page of bundles, newest first. */
@@ -53,16 +53,16 @@ export const BundleList = Type.Object(
   { title: 'BundleList' },
 );
 export type BundleList = Static<typeof BundleList>;
-/** Which bundles a list shows; `after` is `next` of the page before. */
+/** Filters of a list of bundles; `after` is the `next` cursor of the previous page. */
 export const BundleQuery = Body({
   env: Type.Optional(EnvName),
   after: Type.Optional(Type.String({ pattern: cursorPattern })),
   limit: Limit,
 });
 
-/** The bundle of an env that is the first side of a comparison. */
+/** The environment and the first bundle of a comparison. */
 export const DiffParams = Type.Object({ env: EnvName, sha256: Sha256 });
-/** The other side of a comparison. */
+/** The second bundle of a comparison. */
 export const DiffQuery = Body({ to: Sha256 });
 
 const Difference = Type.Object(
@@ -81,7 +81,7 @@ const DiffLabel = Type.Object(
   { title: 'ComparedBundle' },
 );
 
-/** What changes from a bundle to another one. */
+/** Differences between two bundles. */
 export const BundleDiff = Type.Object(
   {
     before: DiffLabel,

@@ -10,36 +10,40 @@ import { findBundle } from '../store/bundles.ts';
 import type { Store } from '../store/openStore.ts';
 import { fetchArchive, refusedBundle, withScratchDirectory, type ArchiveDependencies } from './archives.ts';
 
-/** What comparisons of bundles need. */
+/** Dependencies of comparisons of bundles. */
 export interface ComparisonDependencies extends ArchiveDependencies {
-  /** Places for comparisons at the same time. */
+  /** Limits the comparisons that run at the same time. */
   readonly limitComparisons: Limiter;
 }
 
-/** Milliseconds that a comparison may take, both archives fetched and unpacked: callers and proxies give up after a minute. */
+/**
+ * Longest time in milliseconds of a comparison, including the downloads of both archives: callers and proxies give up
+ * after a minute.
+ */
 const LONGEST_MS = 45_000;
 
-/** Comparisons at once: each reads up to `limits.unpacked_bytes` on the disk. */
+/** Largest number of concurrent comparisons: each writes up to `limits.unpacked_bytes` to the disk. */
 const COMPARISONS_AT_ONCE = 2;
 
-/** What an instance limits its comparisons by. */
+/** Creates the limiter of an instance's comparisons. */
 export function limitComparisons(): Limiter {
   return createLimiter(COMPARISONS_AT_ONCE, 'too many bundles are compared at once');
 }
 
-/** Two bundles of an env, by their digests. */
+/** Two bundles of an environment, by their digests. */
 export interface Comparison {
   env: string;
   before: string;
   after: string;
-  /** Aborted when the caller goes away. */
+  /** Aborted when the caller disconnects. */
   signal: AbortSignal;
 }
 
 /**
- * What differs between two bundles of an env, without values that may be confidential. One archive at a time is unpacked below
- * the state directory. Throws 404, 422 for a bundle that this version cannot read, 503 `OVERLOADED` where others are compared or
- * it takes too long, `BUNDLE_MISSING`, `BUNDLE_DAMAGED`, `DISK_FULL`, and PeerErrors.
+ * Compares two bundles of an environment without showing values that may be confidential. Unpacks one archive at a time
+ * below the state directory. Throws 404, 422 for a bundle that this version cannot read, and PeerErrors. Throws 503
+ * `BUNDLE_MISSING`, `BUNDLE_DAMAGED`, `DISK_FULL`, or `OVERLOADED` if too many comparisons run or this one takes too
+ * long.
  */
 export async function compareBundles(deps: ComparisonDependencies, comparison: Comparison): Promise<BundleDiff> {
   const { env, before, after, signal } = comparison;
@@ -60,7 +64,7 @@ export async function compareBundles(deps: ComparisonDependencies, comparison: C
 
 async function requireBundleOf(store: Store, env: string, sha256: string): Promise<void> {
   const row = await findBundle(store, sha256);
-  // The role is for this env: nothing is told of the bundles of others.
+  // The role is for this environment only: bundles of other environments count as missing.
   if (row?.env !== env) throw notFound('bundle');
 }
 

@@ -13,7 +13,7 @@ const privileged = (...texts: string[]): Refusal => {
 };
 const stale: Refusal = { code: 'MANIFEST_INVALID', detail: 'x' };
 
-it('a told policy is written alike, without what is unknown', () => {
+it('normalizes a reported policy and drops unknown parts', () => {
   const permit = { networks: ['b', 'a'], capabilities: ['X'], magic: ['y'] };
   expect(policyOf({ permit, deny: ['purge', 'privileged', 'magic'], images: 'signed' })).toEqual({
     permit: { capabilities: ['X'], networks: ['a', 'b'] },
@@ -25,15 +25,20 @@ it('a told policy is written alike, without what is unknown', () => {
 });
 
 it.each<[string, Refusal[], Refusal[][], Refusal[]]>([
-  ['all, without hosts', [privileged('a', 'b'), stale], [], [privileged('a', 'b'), stale]],
-  ['what every host refuses', [privileged('a', 'b')], [[privileged('b')], [privileged('c', 'b')]], [privileged('b')]],
-  ['nothing that some host permits', [privileged('a'), stale], [[stale], []], []],
-  ['nothing of the same text with another code', [stale], [[privileged('x')]], []],
-])('no host lifts %s', (_, first, others, expected) => {
+  ['all, if there are no hosts', [privileged('a', 'b'), stale], [], [privileged('a', 'b'), stale]],
+  [
+    'faults that every host refuses',
+    [privileged('a', 'b')],
+    [[privileged('b')], [privileged('c', 'b')]],
+    [privileged('b')],
+  ],
+  ['none that some host permits', [privileged('a'), stale], [[stale], []], []],
+  ['none with the same text but another code', [stale], [[privileged('x')]], []],
+])('finds the refusals of all hosts: %s', (_, first, others, expected) => {
   expect(commonRefusals(first, others)).toEqual(expected);
 });
 
-it('warns of the rest, each fault with its cure, and of a flag that does not count', () => {
+it('warns of all other faults, each with its fix, and of a flag that has no effect', () => {
   const manifest = { agent: { allow_privileged: false, allow_rollback: true } } as Manifest;
   const facts = { manifest, common: [privileged('b')] };
   const warning = { code: 'PRIVILEGED_REFUSED', detail: 'a: permit a' };

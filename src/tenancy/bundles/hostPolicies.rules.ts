@@ -6,7 +6,7 @@ import type { ReportedPolicy } from '../../api/checkIn.rules.ts';
 import { denials, type HostPolicy, permitKeys } from '../../api/hostPolicy.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 
-/** The policy that a host told, without what this service does not know of it, always written alike. */
+/** Normalizes the policy that a host reported, without the parts that this service does not know. */
 export function policyOf({ permit = {}, deny = [], images }: Omit<ReportedPolicy, 'limits'>): HostPolicy {
   const permits = permitKeys.flatMap((key) => (permit[key] === undefined ? [] : [[key, permit[key].toSorted()]]));
   return {
@@ -16,13 +16,13 @@ export function policyOf({ permit = {}, deny = [], images }: Omit<ReportedPolicy
   };
 }
 
-/** The refusals that no host lifts: of `first` those faults that all others have too. */
+/** The refusals that hold for all hosts: the faults of `first` that are in all `others` too. */
 export function commonRefusals(first: Refusal[], others: Refusal[][]): Refusal[] {
   const isCommon = others.map((refusals) => new Set(refusals.flatMap(faultsOf)));
   return first.flatMap((refusal) => withFaults(refusal, (fault) => isCommon.every((known) => known.has(fault))));
 }
 
-/** What hosts of a policy would refuse besides the refusals that no host lifts. */
+/** The refusals by hosts with this policy, without the refusals that hold for all hosts. */
 export function policyWarnings(
   policy: HostPolicy,
   refusals: Refusal[],
@@ -40,7 +40,7 @@ const rollbackWarning: HostWarning = {
   detail: 'agent.allow_rollback does not count (policy.deny: rollback), so a way back is',
 };
 
-/** Each fault with its code, as one text. */
+/** Returns each fault with its code as one text. */
 function faultsOf(refusal: Refusal): string[] {
   return textsOf(refusal).map((text) => `${refusal.code} ${text}`);
 }
@@ -49,7 +49,7 @@ function textsOf({ detail, faults }: Refusal): string[] {
   return faults?.map(({ text }) => text) ?? [detail];
 }
 
-/** The refusal with some of its faults; none without any. */
+/** Returns the refusal with only the selected faults; nothing if none is selected. */
 function withFaults(refusal: Refusal, isKept: (fault: string) => boolean): Refusal[] {
   const kept = textsOf(refusal).filter((text) => isKept(`${refusal.code} ${text}`));
   if (kept.length === 0) return [];
@@ -57,10 +57,13 @@ function withFaults(refusal: Refusal, isKept: (fault: string) => boolean): Refus
   return [{ code: refusal.code, detail: kept.join('; '), ...(faults && { faults }) }];
 }
 
-/** What hosts compare with their limits: bytes of the archive and of its files, number of files and directories. */
+/**
+ * The sizes that hosts compare with their limits: bytes of the archive and of its files, and the number of files and
+ * directories.
+ */
 export type BundleSize = ReportedPolicy['limits'];
 
-/** What a host would refuse. */
+/** A reason why a host would refuse a bundle. */
 interface HostWarning {
   code: RefusalCode;
   detail: string;
@@ -70,11 +73,11 @@ interface HostWarning {
 export interface RefusingHost extends HostWarning {
   /** Id of its backend. */
   id: string;
-  /** As it calls itself. */
+  /** The name that the host reported. */
   name: string;
 }
 
-/** The size of a bundle by its archive and content. */
+/** The size of a bundle, from its archive and its content. */
 export function bundleSizeOf({ files, directories }: BundleContents, archiveBytes: number): BundleSize {
   return {
     bundle_bytes: archiveBytes,
@@ -83,7 +86,7 @@ export function bundleSizeOf({ files, directories }: BundleContents, archiveByte
   };
 }
 
-/** Why a host with these limits would refuse a bundle, in the words of its agent; null if it would not. */
+/** The reason why a host with these limits would refuse a bundle, in its agent's words; null if it would not. */
 export function exceededLimit(size: BundleSize, { limits }: ReportedPolicy): string | null {
   if (size.bundle_bytes > limits.bundle_bytes) return limitDetails.bundle_bytes(limits.bundle_bytes, size.bundle_bytes);
   for (const name of ['bundle_entries', 'unpacked_bytes'] as const) {
@@ -92,13 +95,13 @@ export function exceededLimit(size: BundleSize, { limits }: ReportedPolicy): str
   return null;
 }
 
-/** One warning for each refusal, with the hosts that it is told of. */
+/** Formats one warning for each distinct refusal, with the affected hosts. */
 export function formatHostWarnings(hosts: RefusingHost[]): string[] {
   const byRefusal = Map.groupBy(hosts, ({ code, detail }) => `${code}: ${detail}`);
   return [...byRefusal].map(([refusal, refusing]) => `${refusal}: refused by ${formatNames(refusing)}`);
 }
 
-/** Hosts that a warning names; it counts the others. */
+/** Largest number of hosts that a warning names; it counts the rest. */
 const maxNamed = 10;
 
 function formatNames(hosts: RefusingHost[]): string {

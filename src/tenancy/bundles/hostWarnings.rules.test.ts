@@ -7,7 +7,7 @@ it.each([
   ['of too many bytes', { bundle_bytes: 101, bundle_entries: 4 }, '101 bytes, limits.bundle_bytes allows 100'],
   ['of too many files', { bundle_entries: 4 }, 'more than 3 files and directories (limits.bundle_entries)'],
   ['of too many bytes unpacked', { unpacked_bytes: 201 }, 'more than 200 bytes unpacked (limits.unpacked_bytes)'],
-])('a bundle %s', (_, size, detail) => {
+])('checks a bundle %s', (_, size, detail) => {
   expect(exceededLimit({ ...limits, ...size }, { limits })).toBe(detail);
 });
 
@@ -24,7 +24,7 @@ it('counts files and directories, and the bytes of files', () => {
   });
 });
 
-it('names hosts by what they would refuse, ten of many, and in one line each', () => {
+it('groups hosts by refusal, names at most ten, and keeps each name in one line', () => {
   const code = 'BUNDLE_UNSAFE' as const;
   const hosts = [
     { code, id: 'b-1', name: 'one\nline', detail: 'too large' },

@@ -3,10 +3,16 @@ import { falseFieldOf, SignatureFault, signersOf } from '../../signatures/judgem
 import { statementOf } from '../../signatures/readSignature.ts';
 import { verifySignatures } from '../../signatures/verifySignatures.ts';
 
-/** What a signature has to be of. Loads the library for signatures: import this file where one is judged. */
+/**
+ * The bundle that a signature must sign. This file loads the library for signatures: import it only where signatures
+ * are verified.
+ */
 export type SignedBundle = BundleClaim & { sha256: string };
 
-/** Throws a SignatureFault unless a signature says what is true of a bundle; whether it is genuine is not asked. */
+/**
+ * Throws a SignatureFault unless the claims of a signature match the bundle; does not verify that the signature is
+ * genuine.
+ */
 export function requireTruth(signature: unknown, bundle: SignedBundle): void {
   const { sha256, claim } = statementOf(signature);
   if (sha256 !== bundle.sha256) throw new SignatureFault(`it is of another archive (${sha256})`);
@@ -14,7 +20,10 @@ export function requireTruth(signature: unknown, bundle: SignedBundle): void {
   if (field !== null) throw new SignatureFault(`its ${field} differs from the manifest`);
 }
 
-/** Who has made a signature of a bundle; throws a SignatureFault if it is not genuine, or of nobody who is trusted. */
+/**
+ * Returns the signer of a bundle's signature; throws a SignatureFault if the signature is not genuine or its signer is
+ * not trusted.
+ */
 export function requireSigner(signature: unknown, bundle: SignedBundle, trust: BundleTrust): string {
   const { verified, faults } = verifySignatures(trust, bundle.sha256, [signature]);
   const [signer] = signersOf(verified, bundle);
@@ -22,7 +31,7 @@ export function requireSigner(signature: unknown, bundle: SignedBundle, trust: B
   throw new SignatureFault(faults[0]?.replace(/^signature 1: /, '') ?? 'it does not say what the manifest says');
 }
 
-/** As `requireSigner`; null instead of the fault. */
+/** Like `requireSigner`, but returns null instead of throwing the fault. */
 export function signerOf(signature: unknown, bundle: SignedBundle, trust: BundleTrust): string | null {
   try {
     return requireSigner(signature, bundle, trust);
@@ -32,7 +41,7 @@ export function signerOf(signature: unknown, bundle: SignedBundle, trust: Bundle
   }
 }
 
-/** False for a trust whose root is none. */
+/** False if the root of the trust cannot be used. */
 export function isReadable(trust: BundleTrust): boolean {
   return verifySignatures(trust, '', []).faults.length === 0;
 }

@@ -35,7 +35,7 @@ const options: BundleOptions = {
 it.each([
   ['gzip', '1f8b'],
   ['zstd', '28b5'],
-] as const)('changes the manifest alone, and stays %s', async (format, magic) => {
+] as const)('changes only the manifest, and keeps %s', async (format, magic) => {
   const request = workplaceOf({ ...options, archive: { format } });
   const before = await contentsOf(request.file);
   const change = async (manifest: string) => manifest.replace('"sequence": 1', '"sequence": 12');
@@ -53,13 +53,13 @@ it.each([
   expect(readdirSync(request.scratchDir)).toEqual([]);
 });
 
-it('gives the same archive for the same change', async () => {
+it('packs the same archive for the same change', async () => {
   const [one, other] = [workplaceOf(options), workplaceOf(options)];
   const change = async (manifest: string) => `${manifest}\n`;
   expect(await repack(one, change)).toEqual(await repack(other, change));
 });
 
-it('packs nothing without a new manifest', async () => {
+it('packs nothing if there is no new manifest', async () => {
   const request = workplaceOf(options);
   expect(await repack(request, async () => null)).toBeNull();
   expect([readdirSync(join(request.scratchDir, '..')).toSorted(), readdirSync(request.scratchDir)]).toEqual([
@@ -68,7 +68,7 @@ it('packs nothing without a new manifest', async () => {
   ]);
 });
 
-it('leaves nothing when it fails', async () => {
+it('leaves no files behind after a failure', async () => {
   const request = workplaceOf({ ...options, archive: { truncatedBytes: 5 } });
   await expect(repack(request, async () => '{}')).rejects.toThrow('refused: BUNDLE_UNSAFE: the archive is damaged');
   const sound = workplaceOf(options);

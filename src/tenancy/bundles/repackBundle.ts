@@ -29,7 +29,7 @@ import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';
 import { viewBundle } from './bundleList.ts';
 import { bundleSizeOf } from './hostPolicies.rules.ts';
 
-/** What a changed secret means for the bundle that is desired. */
+/** A changed secret, for which the desired bundle must be packed again. */
 interface SecretChange {
   caller: AuditCaller;
   env: string;
@@ -41,26 +41,30 @@ interface SecretChange {
 /** The bundle that deploys a version of a secret. */
 interface DeployedSecret {
   bundle: BundleRow;
-  /** What some hosts would not permit of a bundle that was made for it. */
+  /** Reasons why some hosts would refuse the new bundle. */
   warnings: string[];
 }
 
-/** How often a bundle is packed anew because another one has become the desired one meanwhile. */
+/** Largest number of attempts to pack a bundle while other calls change the desired bundle. */
 const MAX_TRIES = 5;
 
-/** Bundles from which one that pins a secret is packed. */
+/** The bundles from which a bundle with a pinned secret is packed. */
 interface Origin {
   desired: BundleRow;
-  /** The newest one that is to replace the desired one and waits for signatures, with what it pins; else the desired one. */
+  /**
+   * The newest replacement of the desired bundle that waits for signatures, with its pinned versions; otherwise the
+   * desired bundle.
+   */
   base: BundleRow;
 }
 
 /**
- * Packs the desired bundle of an env anew so that it pins a version of a secret, and makes it the desired one; where the hosts
- * demand signatures, it waits for them instead, to be promoted. Version text and files stay the same, so that hosts recreate
- * only what uses the secret. Returns the bundle that deploys this version or a newer one; null if the desired one does not
- * read the secret. Throws 404 without the env, 409 `DESIRED_CHANGED` if it is changed again and again and `ROLLOUT_ACTIVE`, 503
- * `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
+ * Packs the desired bundle of an environment again with a pinned version of a secret, and makes the result the desired
+ * bundle. If the hosts require signatures, the result waits to be signed and promoted instead.
+ * The version text and all other files stay the same, so that hosts recreate only the services that use the secret.
+ * Returns the bundle that deploys this version or a newer one; null if the desired bundle does not read the secret.
+ * Throws 404 for an unknown environment, 409 `ROLLOUT_ACTIVE`, and 409 `DESIRED_CHANGED` if the desired bundle keeps
+ * changing. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
  */
 export async function repackBundle(deps: ArchiveDependencies, change: SecretChange): Promise<DeployedSecret | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -79,7 +83,9 @@ async function findOrigin(store: Store, env: EnvRow | null): Promise<Origin | nu
   return desired && { desired, base: (await findReplacement(store, desired)) ?? desired };
 }
 
-/** `outdated` if another bundle became the desired one or its replacement, or one of a higher sequence was pushed. */
+/**
+ * Returns `outdated` if the desired bundle or its replacement changed, or a bundle with a higher sequence was pushed.
+ */
 async function repackFrom(
   deps: ArchiveDependencies,
   change: SecretChange,
@@ -110,7 +116,7 @@ async function repackFrom(
   return (await insertRepacked(deps, change, { origin, row })) ? { bundle: row, warnings } : 'outdated';
 }
 
-/** A pinned version may be to come, or gone with a secret that was deleted. */
+/** Warns about a pinned version that does not exist yet, or was deleted with its secret. */
 function pinWarnings({ path, version }: SecretChange, pinned: number): string[] {
   return pinned > version ? [`the bundle pins version ${pinned} of ${path}: version ${version} is not deployed`] : [];
 }
@@ -124,7 +130,10 @@ function rowOf(
   return { ...base, sha256, sequence, size_bytes: sizeBytes, received_at: clock(), received_from: caller.actor };
 }
 
-/** Makes a stored bundle the desired one, or lets it wait for that; false if its origin is not the same any more. */
+/**
+ * Makes a stored bundle the desired one, or the replacement that waits for signatures; returns false if its origin has
+ * changed.
+ */
 async function insertRepacked(
   { store, clock }: ArchiveDependencies,
   { caller, env }: SecretChange,
@@ -149,8 +158,8 @@ async function insertRepacked(
 }
 
 /**
- * Packs a bundle anew under the next sequence of its env and stores the archive; all else stays as it is. Returns the row,
- * which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
+ * Packs a bundle again with the next sequence of its environment and stores the archive, without other changes. Returns
+ * the row, which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
  */
 export function resequenceBundle(
   deps: ArchiveDependencies,
@@ -173,27 +182,27 @@ export function resequenceBundle(
   });
 }
 
-/** Reserves the next sequence of an env for a bundle that is packed anew; throws 404. */
+/** Reserves the next sequence of an environment for a bundle that is packed again; throws 404. */
 async function takeSequence({ store }: { store: Store }, env: string): Promise<number> {
   const sequence = await reserveSequence(store, env);
   if (sequence === null) throw notFound('env');
   return sequence;
 }
 
-/** The bundle that is to become the desired one of an env, or none, and what must hold of the env. */
+/** The new desired bundle of an environment, or null, and the conditions for the change. */
 export interface Promotion {
   env: string;
   sha256: string | null;
-  /** The bundle that must be desired until then. */
+  /** The bundle that must currently be the desired one. */
   if_desired?: string | null;
-  /** Number of the pipeline that promotes. */
+  /** Number of the CI pipeline that promotes. */
   pipeline?: number;
 }
 
 /**
- * Locks the env of a promotion; bundles of a locked env are not removed. Throws 404, and 409: `ROLLOUT_ACTIVE`,
- * `DESIRED_DIFFERS` and `PIPELINE_STALE` where a condition does not hold, `BUNDLE_ENV` for a bundle of another env,
- * `SIGNATURE_AWAITED` for one that the hosts of the env would refuse.
+ * Locks the environment of a promotion; bundles of a locked environment are not removed. Throws 404, and 409:
+ * `ROLLOUT_ACTIVE`, `DESIRED_DIFFERS` and `PIPELINE_STALE` if a condition fails, `BUNDLE_ENV` for a bundle of another
+ * environment, `SIGNATURE_AWAITED` for a bundle that lacks required signatures.
  */
 export async function lockPromotable(work: Store, promotion: Promotion): Promise<EnvRow> {
   const { env, sha256, pipeline } = promotion;
@@ -222,7 +231,7 @@ function requireConditions({ name, ...row }: EnvRow, { if_desired, pipeline }: P
   }
 }
 
-/** Throws 409 `ROLLOUT_ACTIVE` while an env has a rollout that is neither done nor aborted. */
+/** Throws 409 `ROLLOUT_ACTIVE` while an environment has a rollout that is neither done nor aborted. */
 export function requireNoRollout({ name, rollout_id }: Pick<EnvRow, 'name' | 'rollout_id'>): void {
   if (rollout_id === null) return;
   const message = 'a rollout of this env is under way: wait until it is done, or abort it';
@@ -236,16 +245,16 @@ function signatureAwaited(env: string, signers: string[]) {
   return conflict({ code: 'SIGNATURE_AWAITED', message, env });
 }
 
-/** The bundle kept its limits when it was pushed; they may have been lowered since. */
+/** The bundle met the limits when it was pushed; they may have been lowered since. */
 const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
 
 /** A bundle to pack again with another manifest. */
 interface RepackRequest {
-  /** An archive that was validated before. */
+  /** An archive that was already validated. */
   file: string;
-  /** The new archive, which is created. */
+  /** Path of the new archive. */
   into: string;
-  /** Directory in which it is unpacked. */
+  /** Directory for unpacking the archive. */
   scratchDir: string;
   signal: AbortSignal;
 }
@@ -257,8 +266,8 @@ interface RepackedBundle extends PackedBundle {
 
 /**
  * Packs a bundle again. `change` gets the manifest's text and the unpacked files, and returns the text of the new
- * manifest, or null for none; every other file stays unchanged, byte for byte. Returns null without a new manifest.
- * Throws as `unpack` and `packDirectory`.
+ * manifest, or null. Every other file stays the same byte for byte. Returns null if there is no new manifest. Throws
+ * like `unpack` and `packDirectory`.
  */
 export async function repack(
   { file, into, scratchDir, signal }: RepackRequest,
@@ -281,7 +290,7 @@ function withManifest(contents: BundleContents, size: number): BundleContents {
   return { ...contents, files };
 }
 
-/** The compression of an archive that could be unpacked. */
+/** The compression of a valid archive. */
 async function compressionOf(file: string): Promise<Compression> {
   await using archive = await openRegularFile(file, { follow: false });
   const { buffer } = await archive.read(Buffer.alloc(2), 0, 2, 0);

@@ -24,7 +24,7 @@ import { addSignature, listSignatures } from './signatures.ts';
 
 const route = routesFor<ComparisonDependencies>();
 
-/** Bundles. */
+/** Routes of bundles. */
 export const bundleRoutes = [
   route({
     method: 'PUT',
@@ -111,7 +111,7 @@ export const bundleRoutes = [
   }),
 ];
 
-/** Signatures of bundles, which others have made: the service signs for nobody. */
+/** Routes of bundles' signatures. Others create the signatures: the service never signs bundles. */
 export const signatureRoutes = [
   route({
     method: 'POST',

@@ -13,7 +13,7 @@ import { addAuditEntry } from '../store/people.ts';
 import type { Bundle, ReceivedSignature } from './bundleSchemas.ts';
 import { findPermitted, type NamedBundle, viewBundle } from './bundleList.ts';
 
-/** The signatures of a bundle, oldest first; throws 404 and 403. */
+/** Lists the signatures of a bundle, oldest first; throws 404 and 403. */
 export async function listSignatures(deps: { store: Store }, named: NamedBundle): Promise<ReceivedSignature[]> {
   const { sha256 } = await findPermitted(deps, named, 'viewer');
   return (await selectSignatures(deps.store, sha256)).map(({ sha256, signer, received_at, received_from, body }) => {
@@ -24,13 +24,13 @@ export async function listSignatures(deps: { store: Store }, named: NamedBundle)
 /** A signature that an operator adds to a bundle. */
 export interface NewSignature extends NamedBundle {
   caller: AuditCaller;
-  /** A Sigstore bundle, it is hoped. */
+  /** The JSON of the signature, not validated yet. */
   signature: object;
 }
 
 /**
- * Adds a signature to a bundle; the same one again does no harm. Throws 404 and 403, and 422 `SIGNATURE_REFUSED` for what is
- * no signature of this bundle, or of nobody whom the hosts of the env believe, where it was told whom they do.
+ * Adds a signature to a bundle; adding it again has no effect. Throws 404 and 403. Throws 422 `SIGNATURE_REFUSED` for
+ * an invalid signature, or, where the service knows the trusted signers, for one whose signer the hosts do not trust.
  */
 export async function addSignature(
   deps: AuditDependencies,
@@ -58,7 +58,7 @@ export async function addSignature(
   }
 }
 
-/** The body of a signature, and its digest. */
+/** Serializes a signature, and returns it with its digest. */
 function textOf(signature: object): Pick<SignatureRow, 'body' | 'sha256'> {
   const body = JSON.stringify(signature);
   const size = Buffer.byteLength(body);
@@ -67,7 +67,7 @@ function textOf(signature: object): Pick<SignatureRow, 'body' | 'sha256'> {
   return { body, sha256: createHash('sha256').update(body).digest('hex') };
 }
 
-/** False if the bundle has this signature. */
+/** Inserts a signature; returns false if the bundle already has it. */
 async function insertOnce(work: Store, row: SignatureRow): Promise<boolean> {
   const known = await selectSignatures(work, row.bundle_sha256);
   if (known.some(({ sha256 }) => sha256 === row.sha256)) return false;
