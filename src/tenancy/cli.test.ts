@@ -20,7 +20,7 @@ function run(...args: string[]) {
   return { status, stdout, stderr };
 }
 
-it('init makes the state directory, and a refusal of it is one line and exit 1', () => {
+it('init creates the state directory, and prints a failure on one line with exit code 1', () => {
   const first = run('init', '--config', config);
   expect(first).toMatchObject({ status: 0, stdout: expect.stringMatching(/^dpo_[\w-]{43}\n$/) as string });
   expect(statSync(join(dir, 'state dir')).mode & 0o777).toBe(0o700);
@@ -34,7 +34,7 @@ it('init makes the state directory, and a refusal of it is one line and exit 1',
   });
 });
 
-it('keys show prints what secretstore takes for its keys, and a secretstore that is not there ends it with 2', () => {
+it('keys show prints the public keys of the secretstore, and exits with 2 if the secretstore is unreachable', () => {
   run('init', '--config', config);
   const { status, stdout } = run('keys', 'show', '--config', config);
   expect({ status, stdout }).toMatchObject({
@@ -54,7 +54,7 @@ it('keys show prints what secretstore takes for its keys, and a secretstore that
   });
 });
 
-it('a wrong configuration is told in full, with exit 78', () => {
+it('prints all faults of an invalid configuration, and exits with 78', () => {
   writeFileSync(config, 'lisen: 1\n');
   expect(run('migrate', '--config', config)).toEqual({
     status: 78,
@@ -70,7 +70,7 @@ it('a wrong configuration is told in full, with exit 78', () => {
   });
 });
 
-it('a state directory that nobody made is told with the command that makes it', () => {
+it('names the command that creates a missing state directory', () => {
   const { status, stderr } = run('migrate', '--config', config);
   expect({ status, stderr }).toEqual({
     status: 78,
@@ -80,7 +80,7 @@ it('a state directory that nobody made is told with the command that makes it', 
   });
 });
 
-it('every command has a description, and takes --config before and after itself', () => {
+it('every command has a description, and takes --config before and after its name', () => {
   const commands = program.commands.flatMap((command) => (command.commands.length > 0 ? command.commands : [command]));
   expect(commands.map((command) => command.description()).filter((text) => text === '')).toEqual([]);
   for (const command of [program, ...commands]) expect(command.options.map(({ long }) => long)).toContain('--config');

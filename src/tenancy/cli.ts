@@ -18,7 +18,7 @@ import { TlsFilesError } from './server/startServer.ts';
 const PROGRAM = 'deployd-tenancy';
 const DEFAULT_CONFIG = '/etc/deployd-tenancy/config.yaml';
 
-/** The command line; help, manual page and completions are generated from it. */
+/** The command line, from which the help, manual page and completions are generated. */
 export const program = new Command(PROGRAM)
   .description(
     'The service of a deployd fleet: stores environments, bundles and reports, and issues the credentials of hosts.',
@@ -77,7 +77,7 @@ for (const [action, description] of [
   withSecretstoreOptions(withConfig(store.command(action)))
     .description(description)
     .action((flags: SecretstoreFlags, command: Command) =>
-      // keeps the user that has started it, who can read the token; nothing of the service is read or written
+      // Keep the invoking user, who can read the token. The command does not use the service's files.
       withExitCode(
         async () => secretstore(loadSettings(configOf(command)), { action, ...secretstoreOptions(flags) }, console),
         tell,
@@ -166,7 +166,7 @@ function configOf(command: Command): string {
   return command.optsWithGlobals<{ config?: string }>().config ?? DEFAULT_CONFIG;
 }
 
-/** What an operator is told of an error; null for one that is a fault of the program. */
+/** Describes an error for the operator; returns null for a bug of the program. */
 function tell(error: unknown): ToldError | null {
   if (error instanceof ConfigInvalid) return { lines: error.lines, exit: 78 };
   if (error instanceof NotAllowed) return { lines: [error.message], exit: 78 };

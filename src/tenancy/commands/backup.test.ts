@@ -68,7 +68,7 @@ const reveal = (id: string) =>
   inStore(settings, (store) => applyEvent(store, id, { event: { type: 'REVEAL_KIT' }, now }));
 
 describe('backup', () => {
-  it('is one file with mode 0600, of a moment, while the store is written', async () => {
+  it('writes one file with mode 0600, consistent while the store is being written', async () => {
     const output = await inStore(settings, async (store) => {
       const before = Array.from({ length: 50 }, (_, index) => createEnv(store, `before-${index}`, false));
       await Promise.all(before);
@@ -84,21 +84,21 @@ describe('backup', () => {
     expect(await inStore(settings, (store) => findEnv(store, 'before-49'))).not.toBeNull();
   });
 
-  it('never replaces a file', async () => {
+  it('never overwrites a file', async () => {
     writeFileSync(file, 'mine');
     await expect(backUp()).rejects.toThrow(`${file} exists: name a new file`);
     expect(readFileSync(file, 'utf8')).toBe('mine');
     expect(readdirSync(join(file, '..'))).toEqual(['backup']);
   });
 
-  it('names the tools of a PostgreSQL store', async () => {
+  it('names the tools for a PostgreSQL store', async () => {
     const onPostgres = { ...settings, database_url_file: '/etc/url' };
     await expect(backup(onPostgres, file, captureOutput())).rejects.toThrow(
       /\/etc\/url names.*pg_dump --format=custom/,
     );
   });
 
-  it('has neither the key file nor the token', async () => {
+  it('contains neither the key file nor the token', async () => {
     await backUp();
     const text = readFileSync(file);
     expect(text.includes(readFileSync(settings.key_file))).toBe(false);
@@ -107,7 +107,7 @@ describe('backup', () => {
 });
 
 describe('restore', () => {
-  it('halts rollouts, of which hosts may be further than the backup knows', async () => {
+  it('halts rollouts, because hosts may have advanced since the backup', async () => {
     const plan = JSON.stringify({ waves: [{}], max_failures: 0, soak_s: 0, gate: 'none', windows: [] });
     const facts = { sha256: '1'.repeat(64), previous_sha: null, halted_by: null, plan, progress: '{}' };
     const gate = { gate_due_at: null, gate_tries: 0, gate_reason: null };
@@ -124,7 +124,7 @@ describe('restore', () => {
     expect(audit).toMatchObject([{ act: 'rollout.halt', target: 'r-1' }]);
   });
 
-  it('gives no sequence twice, whatever was given after the backup', async () => {
+  it('never reuses a sequence, whatever was assigned after the backup', async () => {
     const given = await inStore(settings, async (store) => {
       await createEnv(store, 'eu-1', false);
       const first = await reserveSequence(store, 'eu-1');
@@ -137,7 +137,7 @@ describe('restore', () => {
     expect(next).toBe(1 + SEQUENCE_GAP + 1);
   });
 
-  it('keeps hosts, also those whose kit was revealed after the backup, and gives no generation twice', async () => {
+  it('keeps hosts, even with a kit from after the backup, and never reuses a generation', async () => {
     const id = await inStore(settings, async (store) => {
       await createEnv(store, 'eu-1', false);
       return createBackend(store, server, now);
@@ -153,7 +153,7 @@ describe('restore', () => {
     expect(await accepts(id, 1 + GENERATION_GAP + 1)).toBe(true);
   });
 
-  it('keeps the signatures of bundles, and whom the hosts believe', async () => {
+  it('keeps the signatures of bundles and the trusted signers of hosts', async () => {
     const sha256 = 'a'.repeat(64);
     const trust = { threshold: 1, keys: ['pem'], identities: [], root: null };
     const read = (store: Store) =>
@@ -174,7 +174,7 @@ describe('restore', () => {
     expect(await inStore(settings, read)).toEqual(before);
   });
 
-  it('voids what was signed before, and the tokens of all operators but a new one', async () => {
+  it('revokes earlier signing keys and all operator tokens except a new one', async () => {
     const output = captureOutput();
     await admin(settings, 'revoked later', output);
     const [old] = await inStore(settings, listSigningKeys);
@@ -191,7 +191,7 @@ describe('restore', () => {
     expect(restored.err.join('\n')).toContain("2 operators' tokens are revoked");
   });
 
-  it('destroys no secrets for a retirement or a deletion that the backup remembers', async () => {
+  it('does not destroy secrets for a retirement or deletion recorded in the backup', async () => {
     const id = await inStore(settings, async (store) => {
       await createEnv(store, 'eu-1', false);
       await createEnv(store, 'gone', false);
@@ -222,7 +222,7 @@ describe('restore', () => {
     ]);
   });
 
-  it('keeps the store that it replaces, and nothing else', async () => {
+  it('keeps only the replaced store', async () => {
     await backUp();
     await inStore(settings, (store) => createEnv(store, 'after', false));
     await restoreBackup();
@@ -234,7 +234,7 @@ describe('restore', () => {
     expect(await inStore(settings, (store) => findEnv(store, 'after'))).not.toBeNull();
   });
 
-  it('replaces a store that is lost or destroyed, with a new key file where that is lost too', async () => {
+  it('replaces a store that is missing or destroyed, with a new key file if that is missing too', async () => {
     await backUp();
     writeFileSync(storeFileOf(settings), 'x'.repeat(5000));
     settings = { ...settings, key_file: join(dir, 'new key') };
@@ -243,7 +243,7 @@ describe('restore', () => {
     expect(await inStore(settings, (store) => listOperators(store, Date.now()))).toHaveLength(1);
   });
 
-  it('makes a store safe that was restored by other means', async () => {
+  it('secures a store that was restored by other means', async () => {
     await inStore(settings, (store) => createEnv(store, 'eu-1', false));
     const output = captureOutput();
     expect(await restore(settings, undefined, output)).toBe(0);
@@ -263,7 +263,7 @@ describe('restore', () => {
     expect(await isKnown(token)).toBe(true);
   });
 
-  it('refuses while an instance serves', async () => {
+  it('refuses to run while an instance is serving', async () => {
     await backUp();
     const release = takeInstanceLock(join(dir, 'serving.lock'))!;
     await expect(restoreBackup()).rejects.toThrow(`another process serves from ${dir}: stop it first`);

@@ -36,8 +36,8 @@ import {
 } from './storeAccess.ts';
 
 /**
- * `deployd-tenancy backup FILE`: copies the embedded store, also while the service runs; the copy is of one moment. Says
- * what has to be kept beside it.
+ * `deployd-tenancy backup FILE`: copies the embedded store, even while the service runs; the copy is consistent. Prints
+ * which other files need a backup.
  */
 export async function backup(settings: TenancySettings, file: string, out: Output): Promise<number> {
   if (settings.database_url_file !== null) throw new CommandError(postgresAdvice(settings.database_url_file, file));
@@ -70,8 +70,9 @@ function postgresAdvice(urlFile: string, file: string): string {
 }
 
 /**
- * `deployd-tenancy restore [FILE]`: puts a backup in the place of the embedded store, while no instance serves, and makes
- * it safe. Without FILE the store was restored by other means, such as pg_restore or a snapshot, and is only made safe.
+ * `deployd-tenancy restore [FILE]`: replaces the embedded store with a backup and secures it; no instance may be
+ * serving. Without FILE, the store was already restored by other means, such as pg_restore or a snapshot, and is only
+ * secured.
  */
 export async function restore(settings: TenancySettings, file: string | undefined, out: Output): Promise<number> {
   const keyFile = await ensureKeyFile(settings.key_file);
@@ -95,7 +96,7 @@ function settle(place: Parameters<typeof withStore>[0], keyFile: Buffer): Promis
   });
 }
 
-/** The copy is made safe before it takes the place of the store, which stays beside it. */
+/** Secures the copy before it replaces the store, which is kept under another name. */
 async function replaceStore(settings: TenancySettings, file: string, keyFile: Buffer): Promise<RestoredStore> {
   if (settings.database_url_file !== null)
     throw new CommandError('the store is in PostgreSQL: restore it by pg_restore, then call this without a file');
@@ -120,7 +121,7 @@ async function replaceStore(settings: TenancySettings, file: string, keyFile: Bu
   }
 }
 
-/** Keeps the store that is replaced, with the log that belongs to it. */
+/** Keeps the replaced store together with its log. */
 async function keepReplaced(target: string): Promise<void> {
   const kept = `${target}.before-restore-${new Date().toISOString().replaceAll(':', '')}`;
   await link(target, kept).catch(ignoreMissing);
@@ -162,29 +163,32 @@ function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: Re
   out.log(token);
 }
 
-/** More than an env gives from a backup to its restore, also where sequences are times in milliseconds; easy to see. */
+/**
+ * More than the sequences that an environment gets between a backup and its restore, even if sequences are times in
+ * milliseconds; easy to recognize.
+ */
 export const SEQUENCE_GAP = 10_000_000_000;
-/** More kits than a backend has from a backup to its restore. */
+/** More than the kits that a backend gets between a backup and its restore. */
 export const GENERATION_GAP = 1000;
 
-/** What an operator must know of a store that was restored. */
+/** Facts about a restored store that the operator needs. */
 interface RestoredStore {
-  /** Token of the new administrator, which is not kept. */
+  /** Token of the new administrator, which is not stored. */
   token: string;
   revokedOperators: number;
-  /** Envs whose secrets were about to be destroyed, which is not done any more. */
+  /** Environments whose pending destruction of secrets was cancelled. */
   sparedEnvs: string[];
-  /** Envs whose rollouts are halted: hosts may be further than the backup knows. */
+  /** Environments whose rollouts were halted, because hosts may have advanced since the backup. */
   haltedEnvs: string[];
-  /** Digests of the desired bundles by env. */
+  /** Digests of the desired bundles by environment. */
   desired: { env: string; sha256: string }[];
 }
 
 /**
- * Makes a store safe that was restored from a backup, which knows nothing of what came after it: no sequence and no
- * generation is given twice, whatever was signed is void, no operator's token is valid, no rollout goes on by itself, and no
- * secrets are destroyed for a reason that may have passed. Hosts keep their tokens: those that were superseded or retired are revoked at the
- * secretstore.
+ * Secures a restored store, which lacks all changes since the backup. Sequences and generations are never reused,
+ * earlier signatures by the service are void, operator tokens are revoked, rollouts are halted, and no secrets are
+ * destroyed for a reason that may be outdated. Hosts keep their tokens: superseded tokens, and tokens of retired hosts,
+ * were revoked at the secretstore.
  */
 function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<RestoredStore> {
   return store.transaction().execute(async (work) => {
@@ -206,7 +210,7 @@ function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<
   });
 }
 
-/** Halts every rollout that is not halted already. Returns the envs. */
+/** Halts every rollout that is not halted already. Returns the environments. */
 async function haltRollouts(work: Store, now: number): Promise<string[]> {
   const rollouts = await listActiveRollouts(work, null);
   for (const row of rollouts) {
@@ -218,7 +222,10 @@ async function haltRollouts(work: Store, now: number): Promise<string[]> {
   return rollouts.map(({ env }) => env);
 }
 
-/** Counts the destruction of secrets as done; the env may have got new ones since. Returns the envs. */
+/**
+ * Marks the pending destruction of secrets as done, because the environment may have new secrets since. Returns the
+ * environments.
+ */
 async function spareSecrets(work: Store, now: number): Promise<string[]> {
   const destructions = await listSecretDestructions(work);
   for (const { backendId, env } of destructions) {
@@ -231,17 +238,17 @@ async function spareSecrets(work: Store, now: number): Promise<string[]> {
   return [...new Set(destructions.map(({ env }) => env))];
 }
 
-/** Name of the first administrator, and of one whom a restore makes. */
+/** Name of the first administrator, and of the administrator that a restore creates. */
 const ADMINISTRATOR = 'admin';
 
 /**
- * Gives an empty store its first signing key and its first administrator. Returns the administrator's token, which is not
- * kept; null if the store has them already.
+ * Creates the first signing key and the first administrator in an empty store. Returns the administrator's token, which
+ * is not stored; null if the store already has them.
  */
 export function initializeStore(store: Store, keyFile: Uint8Array, now: number): Promise<string | null> {
   return store.transaction().execute(async (work) => {
     if ((await listSigningKeys(work)).length > 0) return null;
-    // Of two that begin at once, the one that comes second finds the name taken, and its key is undone.
+    // If two calls overlap, the second one finds the name taken, and its key is rolled back.
     const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.init', now });
     if (token !== null) await addKey(work, keyFile, now);
     return token;

@@ -24,7 +24,7 @@ const grant = async () =>
   });
 
 describe('init', () => {
-  it('makes key file, store, signing key and an administrator, whose token alone goes to stdout', async () => {
+  it('creates the key file, store, signing key and an administrator, and prints only the token to stdout', async () => {
     const output = captureOutput();
     expect(await init(settings, output)).toBe(0);
     expect(output.out).toEqual([expect.stringMatching(/^dpo_[\w-]{43}$/)]);
@@ -39,7 +39,7 @@ describe('init', () => {
     expect(audit).toMatchObject([{ actor: 'deployd-tenancy', act: 'service.init', result: 'ok' }]);
   });
 
-  it('a second time refuses, and leaves everything as it is', async () => {
+  it('refuses a second run, and changes nothing', async () => {
     const token = await initialize(settings);
     const kid = await grant();
     const again = captureOutput();
@@ -54,7 +54,7 @@ describe('init', () => {
     expect(await inStore(settings, listSigningKeys)).toMatchObject([{ kid }]);
   });
 
-  it('finishes one that was cut after the key file or after the tables', async () => {
+  it('finishes a run that was interrupted after the key file or after the tables', async () => {
     writeFileSync(settings.key_file, Buffer.alloc(32, 7), { mode: 0o600 });
     const token = await initialize(settings);
     expect(token).toMatch(/^dpo_/);
@@ -67,14 +67,14 @@ describe('init', () => {
     expect(await initialize(settings)).toMatch(/^dpo_/);
   });
 
-  it('refuses a key file that is none', async () => {
+  it('refuses an invalid key file', async () => {
     writeFileSync(settings.key_file, 'short');
     await expect(initialize(settings)).rejects.toThrow(`${settings.key_file}: must have 32 bytes, and has 5`);
   });
 });
 
 describe('admin', () => {
-  it('makes an administrator, under a name that nobody has', async () => {
+  it('creates an administrator under an unused name', async () => {
     await initialize(settings);
     const output = captureOutput();
     expect(await admin(settings, 'ann', output)).toBe(0);
@@ -101,14 +101,14 @@ describe('keys rotate', () => {
     expect(await grant()).toBe(old);
   });
 
-  it('--now lets the new key sign at once', async () => {
+  it('lets the new key sign at once with --now', async () => {
     await initialize(settings);
     const old = await grant();
     await rotateKeys(settings, { now: true }, captureOutput());
     expect(await grant()).not.toBe(old);
   });
 
-  it('refuses another key file, whose key no instance could use', async () => {
+  it('refuses a different key file, whose keys no instance could use', async () => {
     await initialize(settings);
     writeFileSync(settings.key_file, Buffer.alloc(32));
     await expect(rotateKeys(settings, { now: true }, captureOutput())).rejects.toThrow('the key file is not the one');
@@ -116,20 +116,20 @@ describe('keys rotate', () => {
   });
 });
 
-describe('a command without a store of this version', () => {
+describe('a command without an up-to-date store', () => {
   const commands = {
     migrate: () => migrate(settings, captureOutput()),
     admin: () => admin(settings, 'ann', captureOutput()),
   };
 
-  it.each(Object.entries(commands))('%s asks for init, and makes no store', async (_name, command) => {
+  it.each(Object.entries(commands))('%s asks for init, and creates no store', async (_name, command) => {
     await expect(command()).rejects.toThrow('there is no store yet: run deployd-tenancy init');
     expect(() => statSync(storeFileOf(settings))).toThrow('ENOENT');
     writeFileSync(storeFileOf(settings), '');
     await expect(command()).rejects.toThrow('run deployd-tenancy init');
   });
 
-  it('asks for a migration of an older one, and migrate does it', async () => {
+  it('asks for the migration of an older store, and migrate performs it', async () => {
     const pending = Object.keys(migrations).slice(5).join(', ');
     await inStore(settings, async (store) => {
       const migrator = new Migrator({ db: store, provider: { getMigrations: async () => migrations } });
@@ -145,7 +145,7 @@ describe('a command without a store of this version', () => {
     expect(await admin(settings, 'ann', captureOutput())).toBe(0);
   });
 
-  it('refuses a newer one', async () => {
+  it('refuses a newer store', async () => {
     await initialize(settings);
     await inStore(settings, (store) =>
       store
@@ -159,7 +159,7 @@ describe('a command without a store of this version', () => {
     await expect(initialize(settings)).rejects.toThrow(/newer version/);
   });
 
-  it('says that the store is not a database', async () => {
+  it('reports that the store is not a database', async () => {
     writeFileSync(storeFileOf(settings), 'x'.repeat(10_000));
     await expect(commands.admin()).rejects.toThrow('the store cannot be used: file is not a database');
   });

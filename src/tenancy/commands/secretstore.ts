@@ -19,16 +19,19 @@ import {
 /** Options of `deployd-tenancy secretstore plan|apply`. */
 export interface SecretstoreOptions {
   action: 'plan' | 'apply';
-  /** File with an administrator's token; null for BAO_TOKEN or VAULT_TOKEN of the environment. */
+  /** File with an administrator's token; null to use BAO_TOKEN or VAULT_TOKEN from the environment. */
   tokenFile: string | null;
   environment: Readonly<Record<string, string | undefined>>;
-  /** PEM file of the authority by which the secretstore trusts `public_url`; null for its system's. */
+  /**
+   * PEM file of the certificate authority by which the secretstore trusts `public_url`; null for the secretstore's
+   * system authorities.
+   */
   jwksCaFile: string | null;
-  /** Public keys (PEM) that are copied to the secretstore, which then fetches none; null to let it fetch them. */
+  /** Public keys (PEM) to copy to the secretstore, which then fetches no keys; null to let it fetch them. */
   publicKeys: readonly string[] | null;
 }
 
-/** Results to `log`, errors to `error`; `console` is one. */
+/** Results go to `log`, errors to `error`, for example of `console`. */
 interface Output {
   log: (line: string) => void;
   error: (line: string) => void;
@@ -40,8 +43,8 @@ type SecretstoreSettings = Pick<
 >;
 
 /**
- * `deployd-tenancy secretstore`: `plan` exits with 0 if nothing differs, and with 1 for differences; `apply` removes them and
- * exits with 0. Both exit with 2 if the secretstore cannot be used, or an operator has to decide.
+ * `deployd-tenancy secretstore`: `plan` exits with 0 if there are no differences and with 1 otherwise; `apply` removes
+ * the differences and exits with 0. Both exit with 2 if the secretstore cannot be used or an operator must decide.
  */
 export async function secretstore(
   settings: SecretstoreSettings,
@@ -117,7 +120,7 @@ function tokenIn(file: string): string {
   }
 }
 
-/** A secretstore that cannot be set up; the message says what an operator has to do. */
+/** The setup of the secretstore failed; the message describes the operator's next step. */
 class SetupError extends Error {
   constructor(message: string) {
     super(message);
@@ -129,16 +132,16 @@ class SetupError extends Error {
 interface SetupRun {
   administration: Administration;
   terms: SetupTerms;
-  /** Whether differences are removed; else nothing is written. */
+  /** Whether to remove the differences; otherwise nothing is written. */
   isApplied: boolean;
   /** Called for each difference, before it is removed. */
   report: (difference: SetupDifference) => void;
 }
 
-/** Stands for the accessor of a mount that does not exist yet. */
+/** Placeholder for the accessor of a mount that does not exist yet. */
 const unknownAccessor = '<accessor>';
 
-/** Compares the secretstore with what deployd needs there, and sets it up if that is asked for. Throws `SetupError`. */
+/** Compares the secretstore with the required setup, and applies the setup on request. Throws `SetupError`. */
 async function setUpSecretstore(run: SetupRun): Promise<void> {
   await setUpMount(run, secretsEngine);
   const accessor = (await setUpMount(run, authMethod)) ?? unknownAccessor;
@@ -150,7 +153,7 @@ async function setUpSecretstore(run: SetupRun): Promise<void> {
   }
 }
 
-/** Returns the accessor of the mount, null if there is none after this. */
+/** Returns the accessor of the mount; null if the mount does not exist afterwards. */
 async function setUpMount(run: SetupRun, mount: SetupMount): Promise<string | null> {
   const present = await readMount(run, mount);
   const difference = differenceOf(mount, present);

@@ -18,7 +18,7 @@ beforeEach(() => {
   settings = settingsBelow(dir);
 });
 
-/** Serves in this process, and ends as soon as it is ready. */
+/** Runs the service in this process until it is ready, then stops it. */
 async function serveOnce(changes: Partial<TenancySettings> = {}): Promise<string[]> {
   const stop = new AbortController();
   const messages: string[] = [];
@@ -50,14 +50,14 @@ describe('serve refuses to start', () => {
     await expect(serveOnce()).rejects.toThrow(/older version \(.*\): run deployd-tenancy migrate/);
   });
 
-  it('without its key file, and with one of another store', async () => {
+  it('without its key file, or with the key file of another store', async () => {
     await initialize(settings);
     await expect(serveOnce({ key_file: join(dir, 'nothing') })).rejects.toThrow('does not exist');
     writeFileSync(join(dir, 'other'), 'x'.repeat(32));
     await expect(serveOnce({ key_file: join(dir, 'other') })).rejects.toThrow(/key file is not the one/);
   });
 
-  it('with a key of another certificate', async () => {
+  it('with a key that does not match the certificate', async () => {
     await initialize(settings);
     const tls = { certificate_file: join(dir, 'cert.pem'), key_file: join(dir, 'key.pem') };
     writeFileSync(tls.certificate_file, createCa().issue(['a.example']).cert);
@@ -65,7 +65,7 @@ describe('serve refuses to start', () => {
     await expect(serveOnce({ tls })).rejects.toThrow(`${tls.certificate_file} and ${tls.key_file}: `);
   });
 
-  it('with a file of credentials that cannot be read', async () => {
+  it('with an unreadable credentials file', async () => {
     await initialize(settings);
     const s3 = { ...settings.s3, url: 'https://s3.example', bucket: 'b', credentials_file: join(dir, 's3') };
     await expect(serveOnce({ s3 })).rejects.toThrow('does not exist');
@@ -73,7 +73,7 @@ describe('serve refuses to start', () => {
     await expect(serveOnce({ mesh })).rejects.toThrow('does not exist');
   });
 
-  it('and can start as soon as the reason is gone', async () => {
+  it('only until the problem is fixed', async () => {
     await initialize(settings);
     await expect(serveOnce({ key_file: join(dir, 'nothing') })).rejects.toThrow();
     expect(await serveOnce()).toEqual(['serving', 'stopping']);
@@ -81,7 +81,7 @@ describe('serve refuses to start', () => {
   });
 });
 
-describe('a process that serves', () => {
+describe('a serving process', () => {
   let config: string;
   let url: string;
   let token: string;
@@ -99,7 +99,7 @@ describe('a process that serves', () => {
 
   const get = async (path: string) => (await fetch(`${url}${path}`)).json() as Promise<Record<string, unknown>>;
 
-  it('publishes its keys whatever else is down, and tells what is missing', async () => {
+  it('publishes its keys even if every peer is down, and reports the missing parts', async () => {
     expect(await get('/healthz')).toEqual({});
     expect(await get('/.well-known/jwks.json')).toMatchObject({ keys: [{ alg: 'ES256' }] });
     expect(await get('/readyz')).toEqual({ ready: false, missing: ['secretstore'] });
@@ -107,7 +107,7 @@ describe('a process that serves', () => {
     expect(serving.lines).toContainEqual(expect.objectContaining({ level: 'info', message: 'request', status: 503 }));
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('answers at %s what has begun, and exits with 0', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('finishes started requests at %s, and exits with 0', async (signal) => {
     const body = JSON.stringify({ name: 'eu-1', production: false });
     const type = { 'content-type': 'application/json', 'content-length': body.length };
     const headers = { authorization: `Bearer ${token}`, expect: '100-continue', ...type };
@@ -120,7 +120,7 @@ describe('a process that serves', () => {
     expect([response.resume().statusCode, await ended]).toEqual([201, 0]);
   });
 
-  it('is alone with its embedded store, until it is gone however it ended', async () => {
+  it('holds the embedded store exclusively until it exits, whatever ends it', async () => {
     await expect(startServing(config, tenancySources)).rejects.toThrow(
       `exit 1: another process serves from ${dir}: stop it first\n`,
     );
@@ -129,7 +129,7 @@ describe('a process that serves', () => {
     expect(await get('/healthz')).toEqual({});
   });
 
-  it('tells in one line that its address is taken', async () => {
+  it('reports an address in use on one line', async () => {
     const other = settingsBelow(tempDir());
     await initialize(other);
     const listen = url.slice('http://'.length);

@@ -9,11 +9,11 @@ import { type RunningServer, startServer } from '../server/startServer.ts';
 import { createTenancy, type TenancyParts } from '../server/createTenancy.ts';
 import { lockStore, openCurrentStore, presentStore, readKeyFile } from './storeAccess.ts';
 
-/** What the service is connected to beside its settings. */
+/** Connections of the service that are not settings. */
 interface ServeOptions {
-  /** Ends the service: what has begun is finished, nothing new is accepted. */
+  /** Stops the service: started requests are finished, new ones are rejected. */
   signal: AbortSignal;
-  /** Takes the lines of the log. */
+  /** Receives the lines of the log. */
   write: (line: string) => void;
 }
 
@@ -61,8 +61,8 @@ function startHttp(parts: TenancyParts): Promise<RunningServer> {
 }
 
 /**
- * Tells systemd that the service accepts connections, if systemd has started it and waits for that (`Type=notify`). Throws when it
- * cannot be told: systemd would take the service for one that never starts.
+ * Notifies systemd that the service accepts connections, if systemd started it and waits for that (`Type=notify`).
+ * Throws if the notification fails, because systemd would assume that the service never starts.
  */
 export async function tellReady({ NOTIFY_SOCKET }: NodeJS.ProcessEnv = process.env): Promise<void> {
   if (NOTIFY_SOCKET === undefined) return;

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { tellReady } from './serve.ts';
 
-// That systemd hears it is shown where systemd is: fixtures/suites/boot/tenancy.package.test.ts.
-test('a service manager is told only where one waits, and one that does not hear is an error', async () => {
+// fixtures/suites/boot/tenancy.package.test.ts shows that systemd receives the notification.
+test('notifies a service manager only if one is waiting, and fails if it does not receive the notification', async () => {
   await expect(tellReady({})).resolves.toBeUndefined();
   await expect(tellReady({ NOTIFY_SOCKET: join(tempDir(), 'nobody') })).rejects.toThrow(
     /^cannot notify systemd that the service runs: systemd-notify --ready: exit /,

@@ -23,7 +23,10 @@ import {
 } from './storeAccess.ts';
 import { initializeStore } from './backup.ts';
 
-/** `deployd-tenancy admin NAME`: makes an administrator of all envs, and prints the token, once. For a token that is lost. */
+/**
+ * `deployd-tenancy admin NAME`: creates an administrator of all environments, and prints the token once. Replaces a
+ * lost token.
+ */
 export async function admin(settings: TenancySettings, name: string, out: Output): Promise<number> {
   const administrator = { name, act: 'service.admin', now: Date.now() };
   const token = await withCurrentStore(settings, (store) =>
@@ -34,7 +37,7 @@ export async function admin(settings: TenancySettings, name: string, out: Output
   return 0;
 }
 
-/** `deployd-tenancy migrate`: brings the store to this version; does nothing to a store that is of it. */
+/** `deployd-tenancy migrate`: updates the store to this version; does nothing if it is up to date. */
 export async function migrate(settings: TenancySettings, out: Output): Promise<number> {
   const done = await withStore(presentStore(settings), async (store) => {
     const { isEmpty } = await requireKnownTables(store);
@@ -46,8 +49,8 @@ export async function migrate(settings: TenancySettings, out: Output): Promise<n
 }
 
 /**
- * `deployd-tenancy init`: makes what the service needs before its first start, and prints the first administrator's token,
- * once. A run that was cut is finished by the next; what is there already stays as it is.
+ * `deployd-tenancy init`: creates the files and the store that the service needs, and prints the first administrator's
+ * token once. The next run finishes an interrupted one; existing files stay unchanged.
  */
 export async function init(settings: TenancySettings, out: Output): Promise<number> {
   const { key_file } = settings;
@@ -77,8 +80,8 @@ function isInitialized(keyFile: string): CommandError {
 }
 
 /**
- * `deployd-tenancy keys rotate`: adds a signing key, which is published before it signs unless `now` is asked for, and
- * deletes keys by which nothing that is valid can have been signed.
+ * `deployd-tenancy keys rotate`: adds a signing key, which is published before it signs unless `now` is set, and
+ * deletes keys whose signatures have all expired.
  */
 export async function rotateKeys(settings: TenancySettings, { now }: { now: boolean }, out: Output): Promise<number> {
   const keyFile = readKeyFile(settings.key_file);
@@ -92,7 +95,7 @@ export async function rotateKeys(settings: TenancySettings, { now }: { now: bool
   return 0;
 }
 
-/** `deployd-tenancy keys show`: prints the public keys (PEM), for a secretstore that cannot fetch them. */
+/** `deployd-tenancy keys show`: prints the public keys (PEM) for a secretstore that cannot fetch them. */
 export async function showKeys(settings: TenancySettings, out: Output): Promise<number> {
   const keyFile = readKeyFile(settings.key_file);
   const pems = await withCurrentStore(settings, async (store) => publicKeyPems(await openKeyRing(store, keyFile)));

@@ -11,18 +11,18 @@ import { migrationState, openStore, type Store, type StorePlace } from '../store
 
 type StoreSettings = Pick<TenancySettings, 'state_dir' | 'database_url_file'>;
 
-/** The file of the embedded store. */
+/** Path of the embedded store. */
 export function storeFileOf({ state_dir }: Pick<TenancySettings, 'state_dir'>): string {
   return join(state_dir, 'store.sqlite');
 }
 
-/** Where the store is. */
+/** Location of the store. */
 export function storePlaceOf(settings: StoreSettings): StorePlace {
   const { database_url_file: file } = settings;
   return file === null ? { file: storeFileOf(settings) } : { url: readDatabaseUrl(file) };
 }
 
-/** Opens the store for a piece of work, and closes it. Errors of the store become a CommandError. */
+/** Opens the store for `work`, then closes it. Converts errors of the store to a CommandError. */
 export async function withStore<T>(place: StorePlace, work: (store: Store) => Promise<T>): Promise<T> {
   const store = openStore(place);
   try {
@@ -34,7 +34,7 @@ export async function withStore<T>(place: StorePlace, work: (store: Store) => Pr
   }
 }
 
-/** As `withStore`; throws a CommandError unless there is a store of this version. */
+/** Like `withStore`; throws a CommandError unless there is a store of this version. */
 export async function withCurrentStore<T>(settings: StoreSettings, work: (store: Store) => Promise<T>): Promise<T> {
   return withStore(presentStore(settings), async (store) => {
     await requireCurrentTables(store);
@@ -42,7 +42,7 @@ export async function withCurrentStore<T>(settings: StoreSettings, work: (store:
   });
 }
 
-/** Opens a store of this version; throws a CommandError if there is none. Whoever opens it closes it. */
+/** Opens a store of this version, which the caller must close; throws a CommandError if there is none. */
 export async function openCurrentStore(settings: StoreSettings): Promise<Store> {
   const store = openStore(presentStore(settings));
   try {
@@ -54,14 +54,16 @@ export async function openCurrentStore(settings: StoreSettings): Promise<Store> 
   }
 }
 
-/** Where the store is; throws a CommandError if the embedded one was never made. */
+/** Location of the store; throws a CommandError if the embedded store does not exist. */
 export function presentStore(settings: StoreSettings): StorePlace {
   const place = storePlaceOf(settings);
   if ('file' in place && !existsSync(place.file)) throw noStore();
   return place;
 }
 
-/** Throws a CommandError while an instance serves from the embedded store; instances on PostgreSQL are not seen. */
+/**
+ * Throws a CommandError while an instance serves from the embedded store; instances with PostgreSQL are not detected.
+ */
 export function lockStore({ state_dir, database_url_file }: StoreSettings): () => void {
   if (database_url_file !== null) return () => undefined;
   const release = takeInstanceLock(join(state_dir, 'serving.lock'));
@@ -69,7 +71,7 @@ export function lockStore({ state_dir, database_url_file }: StoreSettings): () =
   return release;
 }
 
-/** Throws a CommandError unless the tables are those of this version. */
+/** Throws a CommandError unless the tables are from this version. */
 async function requireCurrentTables(store: Store): Promise<void> {
   const { pending, isEmpty } = await requireKnownTables(store);
   if (isEmpty) throw noStore();
@@ -77,7 +79,7 @@ async function requireCurrentTables(store: Store): Promise<void> {
     throw new CommandError(`the store is of an older version (${pending.join(', ')}): run deployd-tenancy migrate`);
 }
 
-/** Throws a CommandError if the tables are of a newer version. */
+/** Throws a CommandError if the tables are from a newer version. */
 export async function requireKnownTables(store: Store): Promise<{ pending: string[]; isEmpty: boolean }> {
   const { unknown, ...state } = await migrationState(store);
   if (unknown.length === 0) return state;
@@ -86,7 +88,7 @@ export async function requireKnownTables(store: Store): Promise<{ pending: strin
   );
 }
 
-/** There is no store, or it is empty. */
+/** The error for a store that does not exist or is empty. */
 export function noStore(): CommandError {
   return new CommandError('there is no store yet: run deployd-tenancy init');
 }
@@ -95,14 +97,14 @@ function toldError(error: unknown): unknown {
   return isStoreError(error) ? new CommandError(`the store cannot be used: ${error.message}`) : error;
 }
 
-/** Errors of SQLite and of PostgreSQL's client have a code; their messages name no credentials. */
+/** Errors of SQLite and of PostgreSQL's client have a code; their messages contain no credentials. */
 function isStoreError(error: unknown): error is Error & { code: string } {
   return typeof error === 'object' && error !== null && 'message' in error && 'code' in error;
 }
 
 /**
- * Lets one process at a time serve from a SQLite store. The kernel takes the lock back however the process ends. Returns
- * how to release it; null while another process has it.
+ * Lets only one process at a time serve from a SQLite store. The kernel releases the lock however the process ends.
+ * Returns a function that releases the lock; null while another process holds it.
  */
 export function takeInstanceLock(file: string): (() => void) | null {
   const lock = new DatabaseSync(file, { timeout: 0 });
@@ -118,7 +120,7 @@ export function takeInstanceLock(file: string): (() => void) | null {
 
 const SQLITE_BUSY = 5;
 
-/** A command cannot do what it was asked for; the message says why, and what an operator has to do. Exit 1. */
+/** A command failed; the message gives the reason and the operator's next step. Exit code 1. */
 export class CommandError extends Error {
   constructor(message: string) {
     super(message);
@@ -126,13 +128,13 @@ export class CommandError extends Error {
   }
 }
 
-/** Results to `log`, everything else to `error`; `console` is one. */
+/** Results go to `log`, everything else to `error`, for example of `console`. */
 export interface Output {
   log: (line: string) => void;
   error: (line: string) => void;
 }
 
-/** The key file; throws ConfigInvalid if it is missing or damaged. */
+/** Reads the key file; throws ConfigInvalid if it is missing or damaged. */
 export function readKeyFile(file: string): Buffer {
   const bytes = readBytes(file);
   if (bytes.length === KEY_FILE_BYTES) return bytes;
@@ -141,15 +143,15 @@ export function readKeyFile(file: string): Buffer {
   ]);
 }
 
-/** The key file, which is made durably with mode 0600 if it is not there. */
+/** Reads the key file; creates it durably with mode 0600 if it does not exist. */
 export async function ensureKeyFile(file: string): Promise<Buffer> {
   if (!existsSync(file)) await createFileOnce(file, (part) => part.writeFile(randomBytes(KEY_FILE_BYTES)));
   return readKeyFile(file);
 }
 
 /**
- * Makes a file with mode 0600 durably and in one step: nobody sees a part of it, and one that is there stays as it is.
- * `write` fills it, by the handle or by its temporary path. Returns false if there was one.
+ * Creates a file with mode 0600 durably and atomically, so that no reader sees a partial file; an existing file stays
+ * unchanged. `write` fills it through the handle or its temporary path. Returns false if the file existed.
  */
 export async function createFileOnce(
   file: string,
@@ -172,7 +174,7 @@ export async function createFileOnce(
   }
 }
 
-/** Makes the names in a directory survive a power cut. */
+/** Makes the entries of a directory survive a power failure. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -34,7 +34,7 @@ const groupRoles = {
   allowed: `a list of at most ${maxRoles} of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of envs`,
 };
 
-/** Scopes of OAuth, none twice. */
+/** OAuth scopes, without duplicates. */
 const scopes = {
   schema: Type.Array(Type.String({ pattern: '^[!#-\\[\\]-~]+$' }), { minItems: 1, uniqueItems: true }),
   allowed: 'a list of scopes, none twice',
@@ -49,7 +49,10 @@ const listenAddress = textLike(
 const minute = 60;
 const day = 24 * 60 * minute;
 
-/** Every key of the tenancy service's config.yaml: the one source of the defaults, the validation and docs/tenancy-config.md. */
+/**
+ * Every key of the tenancy service's config.yaml: the only source of the defaults, the validation and
+ * docs/tenancy-config.md.
+ */
 export const configTable = keyTableOf({
   public_url: required(
     serviceUrl,
@@ -212,5 +215,5 @@ export const configTable = keyTableOf({
 /** The validated configuration of the tenancy service: its config.yaml merged with the defaults, frozen. */
 export type TenancySettings = SettingsOf<typeof configTable.keys>;
 
-/** What members of a group of the OpenID provider may do. */
+/** Role of the members of a group of the OpenID provider. */
 export type GroupRole = TenancySettings['oidc']['roles'][number];

@@ -37,7 +37,7 @@ describe('a valid file', () => {
     expect(keys.toSorted()).toEqual(configTable.names.toSorted());
   });
 
-  it('keeps the key file in the state directory, unless it is named', async () => {
+  it('keeps the key file in the state directory by default', async () => {
     expect((await load('state_dir: /srv/tenancy')).key_file).toBe('/srv/tenancy/store.key');
     expect((await load('state_dir: /srv/tenancy', 'key_file: /etc/key')).key_file).toBe('/etc/key');
   });
@@ -71,7 +71,7 @@ describe('a valid file', () => {
     expect((await load(`listen: '${listen}'`, ...withTls)).listen).toBe(listen);
   });
 
-  it('accepts files of certificates', async () => {
+  it('accepts certificate files', async () => {
     const pem = join(dir, 'ca.pem');
     await writeFile(pem, rootCertificates[0]!);
     const settings = await load(
@@ -85,7 +85,7 @@ describe('a valid file', () => {
   });
 });
 
-describe('a problem is reported with its line', () => {
+describe('reports a problem with its line', () => {
   const anAddress = 'must be an IP address and a port, such as 127.0.0.1:8443 or [::]:443';
   const aUrl = 'must be an https:// URL without credentials, query and fragment';
   const noRedirect =
@@ -170,7 +170,7 @@ describe('a problem is reported with its line', () => {
     [['session: { lifetime_s: 600 }'], { session: { idle_s: 600, lifetime_s: 600, recheck_s: 600 } }],
     [['session: { idle_s: 90000 }'], { session: { idle_s: 90_000, lifetime_s: 90_000, recheck_s: 900 } }],
     [['webhooks: { longest_retry_s: 2 }'], { webhooks: { first_retry_s: 2, longest_retry_s: 2 } }],
-  ])('%j, whose defaults give way', async (lines, expected) => {
+  ])('%j, which overrides its defaults', async (lines, expected) => {
     expect(await load(...lines)).toMatchObject(expected);
   });
 
@@ -200,16 +200,16 @@ describe('a problem is reported with its line', () => {
     [`${someRole}, scopes: [openid, openid]`, `scopes: ${someScopes}`],
     [`${someRole}, scopes: [openid, 5]`, `scopes.1: ${someScopes}`],
     [`${someRole}, scopes: [openid, "a b"]`, `scopes.1: ${someScopes}`],
-  ])('of a sign-in: %s', async (keys, flaw) => {
+  ])('of the sign-in: %s', async (keys, flaw) => {
     expect(await flawsOf(withOidc(keys))).toEqual([`:3: oidc.${flaw}`]);
   });
 
-  it.each(['viewer', 'deployer', 'admin'])('and %s is a role, of all envs or of some', async (role) => {
+  it.each(['viewer', 'deployer', 'admin'])('accepts %s as a role, for all environments or for some', async (role) => {
     const roles = `roles: [{ group: ops, role: ${role} }, { group: ops, role: ${role}, envs: [eu, us] }]`;
     expect(await flawsOf(withOidc(`${roles}, scopes: [openid, 'a:b']`))).toEqual([]);
   });
 
-  it('as browsers keep the cookie of a session for https only', async () => {
+  it('of a public_url without https, for which browsers would not keep the session cookie', async () => {
     const [, ...others] = withOidc(someRole);
     expect(await flawsOf(['public_url: http://127.0.0.1:8443', ...others])).toEqual([
       ':3: oidc.issuer_url: needs an https:// public_url, for the cookie of a session',
@@ -217,7 +217,7 @@ describe('a problem is reported with its line', () => {
     expect(await flawsOf(others)).toEqual([`: public_url: is required; ${aUrl}`]);
   });
 
-  it('as a proxy may have the service below a path for hosts, but not for people', async () => {
+  it('of a public_url with a path, which hosts can use but the console cannot', async () => {
     const [, ...others] = withOidc(someRole);
     const below = 'public_url: https://example.org/deployd';
     expect(await flawsOf([below, ...others])).toEqual([
@@ -227,14 +227,14 @@ describe('a problem is reported with its line', () => {
     expect(await flawsOf([below, ...required.slice(1)])).toEqual([]);
   });
 
-  it.each(['http://tenancy.example', 'http://127.0.0.1.example'])('%s is unencrypted', async (url) => {
+  it.each(['http://tenancy.example', 'http://127.0.0.1.example'])('of the unencrypted address %s', async (url) => {
     expect(await flawsOf([`public_url: ${url}`, `secretstore_url: ${url}`])).toEqual([
       `:1: public_url: ${aUrl}; http:// is allowed to loopback`,
       `:2: secretstore_url: ${aUrl}; http:// is allowed to loopback`,
     ]);
   });
 
-  it('and a bucket of another origin may be redirected to', async () => {
+  it('accepts redirects to a bucket of another origin', async () => {
     const lines = ["s3: { url: 'https://s3.example', bucket: b, credentials_file: /c, redirect: true }"];
     expect(await flawsOf([...required, ...lines])).toEqual([]);
     expect(await flawsOf([...required.filter((line) => !line.startsWith('public_url')), ...lines])).toEqual([
@@ -242,11 +242,11 @@ describe('a problem is reported with its line', () => {
     ]);
   });
 
-  it('and http to loopback is none', async () => {
+  it('accepts http to loopback', async () => {
     expect(await flawsOf(['public_url: http://127.0.0.1:8443', 'secretstore_url: http://localhost:8200'])).toEqual([]);
   });
 
-  it('which an invalid value does not hide', async () => {
+  it('even if another value is invalid', async () => {
     expect(await flawsOf([...required, "listen: '[::]:443'", 'tls: 5'])).toEqual([
       ':4: tls: must be a section with keys of certificate_file, key_file',
     ]);
@@ -256,18 +256,18 @@ describe('a problem is reported with its line', () => {
   });
 });
 
-describe('the file is refused', () => {
-  it('when it holds no keys, with an example', async () => {
+describe('refuses the file', () => {
+  it('if it holds no keys, with an example', async () => {
     expect(await flawsOf(['- public_url'])).toEqual([
       ':1: must hold keys, such as `public_url: https://tenancy.example`',
     ]);
   });
 
-  it('when it is missing, with the option that names another', () => {
+  it('if it is missing, with the option that sets its path', () => {
     expect(flaws()).toEqual([': does not exist; write it, or name another file with --config']);
   });
 
-  it('when this user cannot read it, with those who can', async () => {
+  it('if this user cannot read it, naming the users who can', async () => {
     await writeFile(file, required.join('\n'));
     await chmod(file, 0);
     const [flaw] = await asNobody(async () => flaws());
@@ -282,7 +282,7 @@ async function load(...more: string[]) {
   return loadSettings(file);
 }
 
-/** The part of every line after the file name. */
+/** Returns the part of every line after the file name. */
 async function flawsOf(lines: string[]): Promise<string[]> {
   await writeFile(file, lines.join('\n'));
   return flaws();

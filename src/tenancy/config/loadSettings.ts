@@ -9,7 +9,7 @@ import { isObject } from '../../core/json.rules.ts';
 import { configTable, type TenancySettings } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 
-/** Keys of which one bounds the other. */
+/** Pairs of keys whose values limit each other. */
 const keyOrders: readonly KeyOrder[] = [
   {
     ...{ lower: 'offline_after_s', upper: 'laptop_offline_after_s', least: longestPauseS(defaultIntervalS) },
@@ -39,7 +39,7 @@ const keyOrders: readonly KeyOrder[] = [
 
 type Valid = Partial<TenancySettings>;
 
-/** Keys that are given together or not at all. */
+/** Keys that must be given together or not at all. */
 const groups = [
   ['tls', 'certificate_file', 'key_file'],
   ['s3', 'url', 'bucket', 'credentials_file'],
@@ -47,7 +47,7 @@ const groups = [
   ['oidc', 'issuer_url', 'client_id', 'client_secret_file'],
 ] as const;
 
-/** Problems of several keys together: incomplete groups, and connections that nothing encrypts. */
+/** Checks combinations of keys: incomplete groups and unencrypted connections. */
 function validateCombinations(valid: Valid): KeyProblem[] {
   return [
     ...incompleteGroups(valid),
@@ -86,7 +86,10 @@ function incompleteGroups(valid: Valid): KeyProblem[] {
   });
 }
 
-/** Hosts follow no redirect to http://, and keep their bearer from other origins only; a bucket refuses it beside a link. */
+/**
+ * Hosts follow no redirect to http://, and do not send their bearer token to another origin; on the same origin, a
+ * bucket rejects a bearer token next to a link.
+ */
 function redirectProblems({ s3, public_url }: Valid): KeyProblem[] {
   if (s3?.redirect !== true) return [];
   const key = 's3.redirect';
@@ -97,7 +100,7 @@ function redirectProblems({ s3, public_url }: Valid): KeyProblem[] {
   return [{ key, message }];
 }
 
-/** Who signs in needs a role, a cookie that browsers keep for https only, and the addresses of the console as they are. */
+/** Sign-in needs a role, a cookie that browsers keep only with https, and console addresses without a path prefix. */
 function signInProblems({ oidc, public_url }: Valid): KeyProblem[] {
   if (!oidc?.issuer_url) return [];
   const nobody = oidc.roles.length === 0;
@@ -142,7 +145,7 @@ function unencryptedUrls({ public_url, secretstore_url, s3, mesh }: Valid): KeyP
   }));
 }
 
-/** The parts of such an address; `host` is without brackets. */
+/** Splits a listen address; `host` has no brackets. */
 export function parseListenAddress(listen: string): { host: string; port: number } {
   const colon = listen.lastIndexOf(':');
   return { host: listen.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(listen.slice(colon + 1)) };
@@ -157,7 +160,7 @@ const configFormat = {
   orders: keyOrders,
 };
 
-/** Loads config.yaml into frozen settings; throws ConfigInvalid with all of its problems. */
+/** Loads config.yaml into frozen settings; throws ConfigInvalid with all problems. */
 export function loadSettings(path: string): TenancySettings {
   const { valid, settingsUnless } = readConfigFile<TenancySettings>(path, configFormat);
   const settings = settingsUnless([
@@ -169,24 +172,27 @@ export function loadSettings(path: string): TenancySettings {
   return deepFreeze(normalizeAddresses(settings));
 }
 
-/** Largest file that a key may name, in bytes. */
+/** Largest size in bytes of a file that a key names. */
 const MAX_BYTES = 65_536;
 
-/** The URL of the PostgreSQL database in a file; throws ConfigInvalid. The error never has anything of the content. */
+/**
+ * Reads the URL of the PostgreSQL database from a file; throws ConfigInvalid. The error never contains any part of the
+ * file.
+ */
 export function readDatabaseUrl(file: string): string {
   const url = readText(file);
   if (/^postgres(ql)?:\/\/\S+$/.test(url)) return url;
   throw invalid(file, 'must hold a postgresql:// URL in one line');
 }
 
-/** The token in a file, in one line; throws ConfigInvalid. */
+/** Reads a token from a file, on one line; throws ConfigInvalid. */
 export function readToken(file: string): string {
   const token = readText(file);
   if (/^\S+$/.test(token)) return token;
   throw invalid(file, 'must hold a token in one line');
 }
 
-/** Texts by name from the JSON object in a file, such as a user and a password; throws ConfigInvalid. */
+/** Reads texts by name from a JSON object in a file, such as a user and a password; throws ConfigInvalid. */
 export function readCredentials<Name extends string>(file: string, ...names: Name[]): Record<Name, string> {
   const values = parseObject(readText(file));
   const entries = names.map((name) => [name, values?.[name]] as const);
@@ -195,14 +201,14 @@ export function readCredentials<Name extends string>(file: string, ...names: Nam
   throw invalid(file, `must be a JSON object with ${names.join(' and ')}`);
 }
 
-/** The public keys (PEM) in a file; throws ConfigInvalid. */
+/** Reads the public keys (PEM) in a file; throws ConfigInvalid. */
 export function readPublicKeys(file: string): string[] {
   const pems = readText(file).match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
   if (pems !== null) return pems;
   throw invalid(file, 'must hold public keys in PEM');
 }
 
-/** The authorities in a PEM file, or those that the system trusts; throws ConfigInvalid. */
+/** Reads the certificate authorities in a PEM file, or the system's; throws ConfigInvalid. */
 export function readTrustedAuthorities(file: string | null): Authorities {
   try {
     return readAuthorities(file);
@@ -211,7 +217,7 @@ export function readTrustedAuthorities(file: string | null): Authorities {
   }
 }
 
-/** The bytes of a file; throws ConfigInvalid. */
+/** Reads the bytes of a file; throws ConfigInvalid. */
 export function readBytes(file: string): Buffer {
   try {
     return readRegularFile(file, MAX_BYTES);

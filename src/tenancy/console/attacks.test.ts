@@ -19,14 +19,17 @@ afterAll(async () => {
   await provider.server.stop();
 });
 beforeEach(() => {
-  // Past the limits of sign-ins.
+  // Skip the window of the sign-in limits.
   now += 120_000;
   provider.reset();
   provider.server.requests.splice(0);
   browser = scene.openBrowser();
 });
 
-/** Begins a sign-in; the parameters that the provider gets. The ID token has the right nonce unless a test says otherwise. */
+/**
+ * Starts a sign-in and returns the parameters that the provider gets. The ID token has the right nonce unless a test
+ * sets another.
+ */
 async function begin(by = browser, wish = '') {
   const { location } = await by.open(`${tenancy}/console/sign-in${wish}`);
   const { searchParams } = new URL(location);
@@ -48,7 +51,7 @@ const isRefused = ({ status, body }: { status: number; body: string }, expected:
   expect(hasSession()).toBe(false);
 };
 
-it('asks for a code by PKCE with S256, a state and a nonce', async () => {
+it('requests a code with PKCE (S256), a state and a nonce', async () => {
   const asked = await begin();
   expect(Object.fromEntries(asked)).toMatchObject({
     ...{ response_type: 'code', code_challenge_method: 'S256', redirect_uri: oidcClient.redirect_uris[0] },
@@ -58,25 +61,25 @@ it('asks for a code by PKCE with S256, a state and a nonce', async () => {
   expect(hasSession()).toBe(true);
 });
 
-describe('a callback is refused', () => {
-  it('that another browser has begun (login CSRF), and no code is exchanged', async () => {
+describe('refuses a callback', () => {
+  it('of another browser (login CSRF), without exchanging the code', async () => {
     const state = (await begin(scene.openBrowser())).get('state')!;
     isRefused(await come({ code: 'attackers', state, iss: provider.server.url }), 400, 'SIGN_IN_EXPIRED');
     expect(tokenCalls()).toBe(0);
   });
 
-  it('with another state than that of the browser', async () => {
+  it("with another state than the browser's", async () => {
     isRefused(await callback({ state: 'attackers' }), 400, 'SIGN_IN_EXPIRED');
     expect(tokenCalls()).toBe(0);
   });
 
-  it('of a sign-in after which the browser has begun another one', async () => {
+  it('of a sign-in that the browser has replaced with a newer one', async () => {
     const state = (await begin()).get('state')!;
     await begin();
     isRefused(await come({ code: 'c-1', state, iss: provider.server.url }), 400, 'SIGN_IN_EXPIRED');
   });
 
-  it('that comes a second time', async () => {
+  it('that is repeated', async () => {
     const state = (await begin()).get('state')!;
     const query = { code: 'c-1', state, iss: provider.server.url };
     expect((await come(query)).status).toBe(303);
@@ -99,19 +102,19 @@ describe('a callback is refused', () => {
     expect(tokenCalls()).toBe(0);
   });
 
-  it('whose kept part was changed', async () => {
+  it('whose stored part was changed', async () => {
     const state = (await begin()).get('state')!;
     const kept = browser.jar(tenancy).get(signInCookie)!;
     browser.jar(tenancy).set(signInCookie, `${kept.startsWith('A') ? 'B' : 'A'}${kept.slice(1)}`);
     isRefused(await come({ code: 'c-1', state, iss: provider.server.url }), 400, 'SIGN_IN_EXPIRED');
   });
 
-  it('with the refusal of the provider', async () => {
+  it('with an error from the provider', async () => {
     isRefused(await callback({ code: '', error: 'access_denied' }), 403, 'SIGN_IN_DENIED');
   });
 });
 
-describe('an ID token is refused', () => {
+describe('refuses an ID token', () => {
   it.each<[string, object]>([
     ['of another issuer', { iss: 'https://evil.example' }],
     ['for another client', { aud: 'another' }],
@@ -148,7 +151,7 @@ describe('an ID token is refused', () => {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 });
 
-it('thousands of groups are no trouble, and nobody without a role has a session', async () => {
+it('handles thousands of groups, and creates no session without a role', async () => {
   const many = Array.from({ length: 5000 }, (_, index) => createHash('sha256').update(String(index)).digest('hex'));
   provider.script.claims = { groups: [...many, 'ops'] };
   expect((await callback()).status).toBe(303);
@@ -157,7 +160,7 @@ it('thousands of groups are no trouble, and nobody without a role has a session'
   isRefused(await callback(), 403, 'NO_ROLE');
 });
 
-it('groups that the ID token does not have are asked of the provider itself', async () => {
+it('asks the provider for groups that are missing from the ID token', async () => {
   provider.script.claims = { groups: undefined };
   provider.script.userinfo = { groups: ['all'] };
   expect((await callback()).status).toBe(303);
@@ -171,13 +174,13 @@ it.each([
   ['/console/\\evil', '/console/'],
   ['/v1/operators', '/console/'],
   ['/console/backends?env=eu-1', '/console/backends?env=eu-1'],
-])('the way back to %s leads to %s of the service', async (wish, path) => {
+])('redirects from %s to %s of the service', async (wish, path) => {
   const state = (await begin(browser, `?return_to=${encodeURIComponent(wish)}`)).get('state')!;
   const { headers } = await come({ code: 'c-1', state, iss: provider.server.url });
   expect(headers.location).toBe(tenancy + path);
 });
 
-it('cookies are for https and this host only, and no script reads them', async () => {
+it('limits cookies to https and this host, and hides them from scripts', async () => {
   const state = (await begin()).get('state')!;
   const { headers } = await come({ code: 'c-1', state, iss: provider.server.url });
   const attributes = 'Secure; HttpOnly; SameSite=Lax';
@@ -187,7 +190,7 @@ it('cookies are for https and this host only, and no script reads them', async (
   ]);
 });
 
-it('while the provider is away a sign-in ends with a clear page, and goes on when it is back', async () => {
+it('shows a clear error page while the provider is down, and signs in once it is back', async () => {
   await provider.server.stopListening();
   const { service, openBrowser } = await startSignInService(authority, provider.server.url);
   const answer = await openBrowser().open(`${tenancy}/console/sign-in`);
@@ -198,7 +201,7 @@ it('while the provider is away a sign-in ends with a clear page, and goes on whe
   await service.stop();
 });
 
-it('while the provider is away when groups are due, the session is answered 503 and goes on later', async () => {
+it('answers 503 if groups must be checked while the provider is down, and accepts the session later', async () => {
   provider.script.fields = { refresh_token: 'refresh-token-of-a-fixture' };
   await callback();
   now += 901_000;
@@ -213,13 +216,13 @@ it('while the provider is away when groups are due, the session is answered 503 
   expect((await whoAmI()).status).toBe(200);
 });
 
-it('a session without a refresh token ends at the interval', async () => {
+it('ends a session without a refresh token at the check interval', async () => {
   await callback();
   now += 901_000;
   expect((await browser.open(`${tenancy}/v1/whoami`)).status).toBe(401);
 });
 
-it('many sign-ins of one address are refused with the time to come back', async () => {
+it('refuses many sign-ins from one address, with the time to retry', async () => {
   for (let times = 0; times < 30; times++) await browser.open(`${tenancy}/console/callback?code=x`);
   const answer = await browser.open(`${tenancy}/console/sign-in`);
   expect([answer.status, Number(answer.headers['retry-after'])]).toEqual([429, 60]);
@@ -228,7 +231,7 @@ it('many sign-ins of one address are refused with the time to come back', async 
   expect((await browser.open(`${tenancy}/console/sign-in`)).status).toBe(303);
 });
 
-it('many sign-ins of one person are refused', async () => {
+it('refuses many sign-ins of one person', async () => {
   const statuses: number[] = [];
   for (let times = 0; times < 11; times++) {
     provider.reset();

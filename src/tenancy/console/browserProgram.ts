@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
-/** The console as browsers load it. */
+/** The console as served to browsers. */
 export interface BrowserProgram {
   script: string;
   style: string;
-  /** Changes with any of both. */
+  /** Changes when the script or the style sheet changes. */
   version: string;
   /** Every bundled file, relative to the repository. */
   inputs: string[];
 }
 
 /**
- * Bundles src/console into one script and one style sheet. In the package this module is its own answer
- * (deb/program/consolePlugin.ts), so that nothing is bundled on a server.
+ * Bundles src/console into one script and one style sheet. The package replaces this module with its result
+ * (deb/program/consolePlugin.ts), so that a server bundles nothing.
  */
 export async function loadBrowserProgram(): Promise<BrowserProgram> {
   const { outputFiles, metafile } = await build({

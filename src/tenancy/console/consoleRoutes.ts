@@ -19,13 +19,13 @@ import {
 import { type BrowserProgram, loadBrowserProgram } from './browserProgram.ts';
 import { documentOf, errorPage, type Page, shellOf, signedOutPage } from './pages.ts';
 
-/** Begun, finished and ended sign-ins of one address, and finished ones of one person. */
+/** Limits of started, finished and ended sign-ins per address, and of finished sign-ins per person. */
 const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, windowMs: 60_000 } };
 
-/** No route of the console is part of the API. */
+/** Hides the console's routes from the API document. */
 const page = { schema: { hide: true }, config: { lane: 'operator' } } as const;
 
-/** Registers the console: its program for people who have signed in, and signing in and out. */
+/** Registers the console: its program for signed-in people, and the routes that sign in and out. */
 export function registerConsole(app: FastifyInstance, deps: SessionDependencies): void {
   void app.register(async (scope) => {
     scope.setErrorHandler((error: Error, request, reply) => sendError(deps, error, { request, reply }));
@@ -44,7 +44,7 @@ export function registerConsole(app: FastifyInstance, deps: SessionDependencies)
   });
 }
 
-/** The browser program finds its page by the rest of the path. */
+/** The browser program selects its page by the rest of the path. */
 function addShell(scope: FastifyInstance, deps: SessionDependencies, load: () => Promise<BrowserProgram>): void {
   scope.get(`${consolePath}*`, page, async (request, reply) => {
     const secret = cookieOf(request, sessionCookie);
@@ -58,7 +58,7 @@ function addShell(scope: FastifyInstance, deps: SessionDependencies, load: () =>
 
 function addSignOut(scope: FastifyInstance, deps: SessionDependencies, addresses: RateLimiter): void {
   scope.get(signedOutPath, page, async (request, reply) => {
-    // The provider may be asked for it.
+    // This may call the provider.
     addresses.take(countedAddress(request.ip));
     const url = await (deps.identityProvider?.signOutUrl().catch(() => null) ?? null);
     return send(reply, signedOutPage(consolePath, url));
@@ -82,13 +82,14 @@ function addSignIn(scope: FastifyInstance, deps: SessionDependencies, addresses:
   });
   scope.get(callbackPath, page, async (request, reply) => {
     addresses.take(countedAddress(request.ip));
-    // Whatever comes of it, this half of the sign-in is used up in this browser.
+    // This half of the sign-in can be used only once in this browser.
     void reply.header('set-cookie', setCookie(signInCookie, '', 0));
     const { secret, returnTo } = await finishSignIn(deps, {
       ...{ query: new URL(request.url, deps.settings.public_url).search, kept: cookieOf(request, signInCookie) },
       ...{ address: request.ip, requestId: request.id, limit: (subject) => people.take(subject) },
     });
-    // The cookie of the session before goes, and with it the only way to end that one from here.
+    // The new cookie replaces the previous session's cookie, so that session could no longer be ended from this
+    // browser.
     await endSessionOf(deps, request);
     void reply.header('set-cookie', setCookie(sessionCookie, secret, deps.settings.session.lifetime_s));
     return redirect(deps, reply, returnTo);
@@ -104,7 +105,7 @@ function send(reply: FastifyReply, content: Page): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(documentOf(content));
 }
 
-/** To a path of the service, under the address by which people know it. */
+/** Redirects to a path of the service below its public address. */
 function redirect({ settings }: SessionDependencies, reply: FastifyReply, path: string): FastifyReply {
   return reply.redirect(settings.public_url + path, 303);
 }
@@ -121,8 +122,8 @@ function sendError(
 }
 
 /**
- * Headers of every page: nothing is loaded from elsewhere, no script or style stands in a page, nobody frames it, and no
- * cache keeps it. `same-origin` and not `no-referrer`, with which browsers would send forms without their `Origin`.
+ * Headers of every page: they forbid content from elsewhere, inline scripts and styles, frames and caches.
+ * `same-origin` rather than `no-referrer`, with which browsers would send forms without their `Origin`.
  */
 const securityHeaders = {
   'content-security-policy': [
@@ -136,16 +137,16 @@ const securityHeaders = {
   'cache-control': 'no-store',
 };
 
-/** Most addresses or people that are counted at once; the one that was seen first is forgotten for one more. */
+/** Largest number of addresses or people that are counted at once; one more replaces the oldest. */
 const MAX_KEYS = 10_000;
 
-/** How many times something may be done in a window of time. */
+/** Number of actions that are allowed in a time window. */
 interface RateLimit {
   times: number;
   windowMs: number;
 }
 
-/** Counts what each address or person does in fixed windows of time, in this process. */
+/** Counts actions of each address or person in fixed time windows, in this process. */
 export class RateLimiter {
   readonly #counts = new Map<string, { since: number; count: number }>();
   readonly #limit: RateLimit;
@@ -156,12 +157,12 @@ export class RateLimiter {
     this.#clock = clock;
   }
 
-  /** Counts one more; throws 429 with the seconds until the window ends where that is too many. */
+  /** Counts one more action; throws 429 with the seconds until the window ends if there are too many. */
   take(key: string): void {
     const { times, windowMs } = this.#limit;
     const now = this.#clock();
     const known = this.#counts.get(key);
-    // A clock that went back by more begins a new window, and no wait for the old time.
+    // If the clock went back by more than a window, start a new window instead of waiting for the old time.
     const lasts = known !== undefined && Math.abs(now - known.since) < windowMs;
     const window = lasts ? known : { since: now, count: 0 };
     if (window !== known) this.#begin(key, window);
@@ -184,7 +185,7 @@ export class RateLimiter {
   }
 }
 
-/** An address as it is counted: one customer has all of an IPv6 /64. */
+/** Address to count by: an IPv6 /64 counts as one address, because one customer has all of it. */
 export function countedAddress(address: string): string {
   if (!isIPv6(address) || address.startsWith('::ffff:')) return address;
   const [head = '', tail] = address.split('::');
@@ -194,7 +195,7 @@ export function countedAddress(address: string): string {
   return [...left, ...Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':');
 }
 
-/** Serves script and style of the console; a browser keeps what its page has named by its version. */
+/** Serves the console's script and style sheet. A browser caches the version that its page names. */
 function addAssets(scope: FastifyInstance, load: () => Promise<BrowserProgram>, options: object): void {
   const serve = (path: string, type: string, textOf: (program: BrowserProgram) => string) => {
     scope.get<{ Querystring: { v?: string } }>(path, options, async (request, reply) => {
@@ -207,7 +208,7 @@ function addAssets(scope: FastifyInstance, load: () => Promise<BrowserProgram>, 
   serve(stylePath, 'text/css', ({ style }) => style);
 }
 
-/** Another version is answered too, while instances of two versions run side by side, but not kept. */
+/** Answers requests for another version too, without caching, while instances of two versions run side by side. */
 function keepVersion(
   request: FastifyRequest<{ Querystring: { v?: string } }>,
   reply: FastifyReply,

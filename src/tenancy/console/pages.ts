@@ -3,7 +3,7 @@ import type { Operator } from '../core/operator.ts';
 import { viewCaller } from '../people/authenticate.ts';
 import { consolePath, scriptPath, signInPath, signOutPath, stylePath } from '../people/sessions.ts';
 
-/** Text of HTML that needs no escaping any more. */
+/** HTML text that is already escaped. */
 class Html {
   readonly text: string;
 
@@ -12,7 +12,10 @@ class Html {
   }
 }
 
-/** HTML with values: texts are escaped, HTML and lists of it are not, null is nothing. Attributes must be in double quotes. */
+/**
+ * Builds HTML with values: escapes texts, but not HTML or lists of HTML; null adds nothing. Attributes must be in
+ * double quotes.
+ */
 function html(parts: TemplateStringsArray, ...values: (string | Html | readonly Html[] | null)[]): Html {
   return new Html(parts.reduce((text, part, index) => text + textOf(values[index - 1] ?? null) + part));
 }
@@ -26,7 +29,7 @@ function textOf(value: string | Html | readonly Html[] | null): string {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** One page of the console that needs no script. */
+/** A page of the console that needs no script. */
 export interface Page {
   title: string;
   body: Html;
@@ -41,7 +44,7 @@ export function documentOf({ title, body }: Page): string {
   return frameOf(title, html`<link rel="stylesheet" href="${stylePath}" />`, main);
 }
 
-/** A document: its title, what its head has beside it, and its body. */
+/** A document with a title, further elements of the head, and a body. */
 function frameOf(title: string, head: Html, body: Html): string {
   return html`<!doctype html>
     <html lang="en">
@@ -58,7 +61,7 @@ function frameOf(title: string, head: Html, body: Html): string {
     </html>`.text;
 }
 
-/** The way in, to come back to a page. */
+/** The sign-in page, which leads back to a page afterwards. */
 export function signedOutPage(returnTo: string, providerSignOut: string | null): Page {
   const other = providerSignOut && html`<p><a href="${providerSignOut}">Sign out of the identity provider too</a></p>`;
   return {
@@ -68,7 +71,7 @@ export function signedOutPage(returnTo: string, providerSignOut: string | null):
   };
 }
 
-/** An error, and the way back. */
+/** An error page with a link back. */
 export function errorPage({ code, message, status }: ApiErrorFields, requestId: string): Page {
   return {
     title: titles[status] ?? 'This did not work',
@@ -99,8 +102,8 @@ const links = [
 ] as const;
 
 /**
- * The document around every page of the browser program (src/console): navigation, who has signed in, and the places that
- * the program fills. `version` is that of the program.
+ * The document around every page of the browser program (src/console): navigation, the signed-in person, and the
+ * elements that the program fills. `version` is the program's version.
  */
 export function shellOf(operator: Operator, version: string): string {
   const caller = JSON.stringify(viewCaller(operator));

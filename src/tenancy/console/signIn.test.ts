@@ -19,7 +19,7 @@ afterAll(async () => {
   await provider.stop();
 });
 beforeEach(() => {
-  // Past the limit of sign-ins of one person.
+  // Skip the window of the sign-in limit per person.
   now += 61_000;
   provider.account.groups = ['ops', 'unknown here'];
   browser = scene.openBrowser();
@@ -36,7 +36,7 @@ const call = async (
 };
 const newestActs = async (limit: number) => (await call(`GET audit?limit=${limit}`)).json['entries'];
 
-it('a person signs in at a certified provider, and sees who they are and what they may do', async () => {
+it('signs a person in at a certified provider, and shows their name and permissions', async () => {
   const page = await signIn();
   expect([page.status, page.url]).toEqual([200, `${tenancy}/console/`]);
   expect(page.body).toContain('oidc:ann@example.org');
@@ -46,7 +46,7 @@ it('a person signs in at a certified provider, and sees who they are and what th
   expect(await newestActs(1)).toMatchObject([{ actor: 'oidc:ann@example.org', act: 'session.create', result: 'ok' }]);
 });
 
-it('what a session may do follows from the groups, in each env', async () => {
+it('derives the permissions of a session from the groups, per environment', async () => {
   provider.account.groups = ['eu', 'all'];
   await signIn();
   expect((await call('GET whoami')).json).toMatchObject({ role: 'viewer', envs: null });
@@ -54,7 +54,7 @@ it('what a session may do follows from the groups, in each env', async () => {
   expect((await call('POST envs/us-1/sequence')).json).toMatchObject({ error: { code: 'FORBIDDEN' } });
 });
 
-it('only the hash of the cookie is in the store, and no token of the provider can be read there or in the log', async () => {
+it('stores only the hash of the cookie, and no readable token of the provider, also not in the log', async () => {
   await signIn();
   const secret = browser.jar(tenancy).get(sessionCookie)!;
   const rows = await scene.service.deps.store.selectFrom('sessions').selectAll().execute();
@@ -63,7 +63,7 @@ it('only the hash of the cookie is in the store, and no token of the provider ca
   expect(secret).toMatch(/^[\w-]{43}$/);
 });
 
-it('signs out here, and offers to sign out at the provider', async () => {
+it('signs out of the service, and offers to sign out of the provider', async () => {
   await signIn();
   const kept = new Map(browser.jar(tenancy));
   const answer = await browser.open(`${tenancy}/console/sign-out`, { method: 'POST' });
@@ -76,7 +76,7 @@ it('signs out here, and offers to sign out at the provider', async () => {
   expect((await call('GET whoami')).status).toBe(401);
 });
 
-it('a person lists and ends their own sessions, an administrator those of all', async () => {
+it('lets people list and end their own sessions, and administrators all sessions', async () => {
   await signIn();
   const other = scene.openBrowser();
   provider.account.sub = 'u-2';
@@ -95,13 +95,13 @@ it('a person lists and ends their own sessions, an administrator those of all', 
   expect(await newestActs(1)).toMatchObject([{ actor: 'oidc:ann@example.org', act: 'session.end', result: 'ok' }]);
 });
 
-it('a session ends when it is idle, and in any case at its end', async () => {
+it('ends a session when it is idle, and at the latest at the end of its lifetime', async () => {
   await signIn();
   now += 3601 * 1000;
   expect((await call('GET whoami')).status).toBe(401);
 });
 
-it('events are told as long as the session, which they do not keep', async () => {
+it('streams events until the session ends, without extending it', async () => {
   await signIn();
   const { store } = scene.service.deps;
   const stream = browser.open(`${tenancy}/v1/events`);
@@ -114,7 +114,7 @@ it('events are told as long as the session, which they do not keep', async () =>
   expect([status, body]).toEqual([200, ': changes are announced from now on\n\n']);
 });
 
-it('groups are asked for again at the interval: what they give changes, and with the last one the session ends', async () => {
+it('checks groups at the interval: permissions change, and without any group the session ends', async () => {
   await signIn();
   provider.account.groups = ['all'];
   expect((await call('GET whoami')).json).toMatchObject({ role: 'admin' });
@@ -128,13 +128,13 @@ it('groups are asked for again at the interval: what they give changes, and with
   expect(entry).toMatchObject({ actor: 'deployd-tenancy', act: 'session.end', result: 'NO_ROLE' });
 });
 
-it('a new sign-in has a new session, whatever cookie was there before', async () => {
+it('creates a new session at sign-in, whatever cookie the browser had', async () => {
   browser.jar(tenancy).set(sessionCookie, 'f'.repeat(43));
   await signIn();
   expect(browser.jar(tenancy).get(sessionCookie)).not.toBe('f'.repeat(43));
 });
 
-it('a new sign-in ends the session that the browser had', async () => {
+it("ends the browser's previous session at sign-in", async () => {
   await signIn();
   const before = browser.jar(tenancy).get(sessionCookie)!;
   await signIn();
@@ -144,13 +144,13 @@ it('a new sign-in ends the session that the browser had', async () => {
   expect((await call('GET whoami')).status).toBe(200);
 });
 
-describe('a call by a session', () => {
+describe('a call with a session cookie', () => {
   it.each([
     ['a page of another site', { 'sec-fetch-site': 'cross-site' }, 403],
     ['a page of another host of the same site', { 'sec-fetch-site': 'same-site' }, 403],
     ['the address bar', { 'sec-fetch-site': 'none' }, 403],
     ['a page of the service', { 'sec-fetch-site': 'same-origin' }, 404],
-  ])('that changes something from %s', async (_from, headers, status) => {
+  ])('that changes something, from %s', async (_from, headers, status) => {
     await signIn();
     const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
     expect((await call(`DELETE sessions/${id}`, { headers })).status).toBe(status);
@@ -158,7 +158,7 @@ describe('a call by a session', () => {
     expect((await call('GET envs', { headers })).status).toBe(200);
   });
 
-  it('with a bearer is by the bearer, whatever cookie is there', async () => {
+  it('uses the bearer token instead of any cookie', async () => {
     await signIn();
     const headers = { authorization: `Bearer dpo_${'a'.repeat(43)}` };
     expect((await call('GET whoami', { headers })).status).toBe(401);
@@ -180,7 +180,7 @@ it('every page has a policy without inline scripts, and is not framed, sniffed o
   }
 });
 
-it('the page of someone who has signed in names script and style by their version, which browsers keep', async () => {
+it('links script and style by version on pages of signed-in people, so that browsers cache them', async () => {
   await signIn();
   const { body } = await browser.open(`${tenancy}/console/envs/eu-1`);
   const assets = [...body.matchAll(/(?:href|src)="(\/console\/console\.[^"]+)"/g)].map(([, path]) => path);
@@ -194,7 +194,7 @@ it('the page of someone who has signed in names script and style by their versio
   }
 });
 
-it('whoever has not signed in is asked to, and comes back to the page', async () => {
+it('asks for a sign-in if there is no session, then returns to the page', async () => {
   const { status, body } = await browser.open(`${tenancy}/console/envs/eu-1?q=a`);
   expect([status, body]).toEqual([401, expect.stringContaining('return_to=%2Fconsole%2Fenvs%2Feu-1%3Fq%3Da"')]);
 });

@@ -1,19 +1,19 @@
-/** One refusal of a bundle at the door, in the words of the agent. */
+/** One reason to refuse a bundle, in the agent's words. */
 interface BundleRefusal {
   code: string;
   detail: string;
 }
 
-/** An error of the API: the status, `code` and `message` of its error body (spec §10), and what some errors tell beside. */
+/** An error of the API: the status, `code` and `message` of its body (spec §10), and further fields of some errors. */
 export interface ApiErrorFields {
   status: number;
   code: string;
   message: string;
   /** Seconds after which the caller may try again. */
   retryAfterS?: number;
-  /** Why a bundle was refused. */
+  /** Reasons why a bundle was refused. */
   refusals?: readonly BundleRefusal[];
-  /** Env of what the call is about, for the audit log; not told. */
+  /** Environment of the call, for the audit log only. */
   env?: string;
 }
 
@@ -28,7 +28,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The answer where there is no such thing: `BACKEND_NOT_FOUND` for a backend. */
+/** The 404 error for a missing object, such as `BACKEND_NOT_FOUND` for a backend. */
 export function notFound(
   thing: 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret' | 'session' | 'webhook',
 ): ApiError {
@@ -36,20 +36,20 @@ export function notFound(
   return new ApiError({ status: 404, code, message: `there is no such ${thing}` });
 }
 
-/** The answer that nobody reads any more. */
+/** The error for a caller that has disconnected. */
 export function requestAborted(): ApiError {
   return new ApiError({ status: 400, code: 'REQUEST_ABORTED', message: 'the caller has gone away' });
 }
 
-/** The answer where the state of something does not allow an act. */
+/** The 409 error for an action that the current state does not allow. */
 export function conflict({ code, message, env }: { code: string; message: string; env: string }): ApiError {
   return new ApiError({ status: 409, code, message, env });
 }
 
-/** Callers that are refused are spread over so many seconds. */
+/** Range of seconds over which refused callers are spread. */
 const SPREAD_S = { from: 5, to: 60 };
 
-/** The answer to a caller for whom there is no place; each is told another time to come again. */
+/** The 503 error for a caller beyond the limit; each caller gets a different retry time. */
 export function overloaded(message: string): ApiError {
   const { from, to } = SPREAD_S;
   const retryAfterS = from + Math.floor(Math.random() * (to - from + 1));

@@ -5,20 +5,20 @@ import type { AuditCaller, Operator, RefusedAct } from './operator.ts';
 import { visibleEnvs } from './permission.rules.ts';
 import { toPage } from './lists.rules.ts';
 
-/** What the audit log needs. */
+/** Dependencies of the audit log. */
 export interface AuditDependencies {
   readonly store: Store;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
 
-/** Name of the service itself in the audit log; no operator has it. */
+/** Name of the service itself in the audit log, which no operator can have. */
 export const SERVICE_ACTOR = 'deployd-tenancy';
 
-/** What the names of people who sign in begin with in the audit log; no operator's does. */
+/** Prefix of the names of signed-in people in the audit log, which no operator's name can have. */
 const PERSON_PREFIX = 'oidc:';
 
-/** The name of a person who has signed in, in the audit log. */
+/** The name of a signed-in person in the audit log. */
 export function personActor(name: string): string {
   return PERSON_PREFIX + name;
 }
@@ -28,7 +28,7 @@ export function isReservedActor(name: string): boolean {
   return name === SERVICE_ACTOR || name.startsWith(PERSON_PREFIX);
 }
 
-/** The entry of an act that succeeds. */
+/** The audit entry of a successful action. */
 export function auditEntry(
   { clock }: { clock: () => number },
   { actor, act, address, requestId }: AuditCaller,
@@ -37,12 +37,12 @@ export function auditEntry(
   return { at: clock(), actor, act, target, env, address, request_id: requestId, result: 'ok' };
 }
 
-/** Who acts when the service does something by itself. */
+/** The caller for actions of the service itself. */
 export function byService(act: string): AuditCaller {
   return { actor: SERVICE_ACTOR, act, address: null, requestId: null };
 }
 
-/** Adds a refused act to the audit log. */
+/** Adds a refused action to the audit log. */
 export async function recordRefusedAct(
   deps: AuditDependencies,
   { target, env, result, ...caller }: RefusedAct,
@@ -56,7 +56,7 @@ export interface AuditView extends Omit<AuditRow, 'at'> {
   at: string;
 }
 
-/** A page of the audit log, newest first, of the envs that an operator may see. */
+/** A page of the audit log, newest first, of the environments that the operator may see. */
 export async function listAudit(
   { store }: { store: Store },
   { operator, env, ...filter }: { operator: Operator; env?: string } & Omit<AuditFilter, 'envs'>,

@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const act = (name: string) =>
   addAuditEntry(store, auditEntry({ clock: Date.now }, byService(name), { target: 'x', env: 'eu-1' }));
-/** Listens; `next` are the changes that are told next. */
+/** Listens; `next` resolves to the next reported changes. */
 const listen = async () => {
   const told: PromiseWithResolvers<readonly Change[]>[] = [Promise.withResolvers()];
   const stop = await feed.listen((changes) => {
@@ -48,7 +48,7 @@ const listen = async () => {
   return { stop, next: () => told.at(-1)!.promise };
 };
 
-it('looks at the store as often for many listeners as for one, and not at all without one', async () => {
+it('polls the store as often for many listeners as for one, and not at all without listeners', async () => {
   const listeners = await Promise.all([listen(), listen(), listen()]);
   const perLook = queries;
   const heard = listeners.map(({ next }) => next());
@@ -61,12 +61,12 @@ it('looks at the store as often for many listeners as for one, and not at all wi
   expect(queries).toBe(3 * perLook);
   const next = last.next();
   await act('secret.set');
-  // The looks of the listeners before would have come sooner.
+  // The polls of the earlier listeners would have come sooner.
   expect(await next).toEqual(['secrets', 'audit'].map((topic) => ({ topic, env: 'eu-1' })));
   expect(queries).toBe(4 * perLook);
 });
 
-it('tells after a failure what it could not see', async () => {
+it('reports changes after a failed poll once the store is readable again', async () => {
   const { next } = await listen();
   isBroken = true;
   const told = next();
@@ -78,7 +78,7 @@ it('tells after a failure what it could not see', async () => {
   expect(await told).toEqual(['webhooks', 'audit'].map((topic) => ({ topic, env: 'eu-1' })));
 });
 
-it('throws where the store cannot be read at the beginning', async () => {
+it('throws if the store cannot be read at the start', async () => {
   isBroken = true;
   await expect(listen()).rejects.toThrow('the disk is away');
   isBroken = false;

@@ -4,26 +4,26 @@ import type { Store } from '../store/openStore.ts';
 import { listActiveRollouts } from '../store/rollouts.ts';
 import { forbiddenReason, type Permission } from './permission.rules.ts';
 
-/** Milliseconds between two looks at the store. */
+/** Milliseconds between two polls of the store. */
 const LOOK_EVERY_MS = 1000;
-/** More acts than are made between two looks, by all instances. */
+/** More than the actions of all instances between two polls. */
 const ENTRIES_PER_LOOK = 200;
 
-/** Takes what has changed since the time before. */
+/** Receives the changes since the previous call. */
 type ChangeListener = (changes: readonly Change[]) => void;
 
 /**
- * Tells listeners what changes in the store, whichever instance changes it.
- * - The store is looked at once a second for all listeners together, and not at all without one.
- * - A listener is told of everything that changes after `listen` has resolved.
- * - A look that fails is made up for by the next one.
+ * Notifies listeners of changes in the store by any instance.
+ * - The store is polled once a second for all listeners together, and not at all without listeners.
+ * - A listener receives every change after `listen` has resolved.
+ * - The poll after a failed one reports its changes too.
  */
 export class ChangeFeed {
   readonly #store: Store;
   readonly #onError: (error: unknown) => void;
   readonly #listeners = new Set<ChangeListener>();
   readonly #end = new AbortController();
-  /** The marks of the newest look; null when nobody listens. */
+  /** The marks of the newest poll; null without listeners. */
   #marks: Promise<ChangeMarks> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
@@ -37,7 +37,7 @@ export class ChangeFeed {
     return this.#end.signal;
   }
 
-  /** Begins to tell a listener; the returned function ends that. Throws where the store cannot be read. */
+  /** Starts to notify a listener; the returned function stops it. Throws if the store cannot be read. */
   async listen(listener: ChangeListener): Promise<() => void> {
     this.#listeners.add(listener);
     const stop = () => this.#remove(listener);
@@ -79,7 +79,7 @@ export class ChangeFeed {
       this.#onError(error);
       return null;
     });
-    // The listeners that it was for are gone.
+    // The listeners of this poll are gone.
     if (marks === null || this.#marks !== marks) return;
     const [before, after] = looks ?? [];
     if (before && after) this.#tell(before, after);
@@ -102,14 +102,14 @@ export class ChangeFeed {
   }
 }
 
-/** The newest `limit` entries of the audit log, newest first, as far as they tell what was changed. */
+/** The newest `limit` entries of the audit log, newest first, reduced to the fields that identify a change. */
 function newestEntries(store: Store, limit: number): Promise<Pick<AuditRow, 'id' | 'act' | 'env' | 'result'>[]> {
   return store.selectFrom('audit').select(['id', 'act', 'env', 'result']).orderBy('id', 'desc').limit(limit).execute();
 }
 
 /**
- * A text that differs after each check-in, report and heartbeat, when a host becomes silent, and after each try of a step of a
- * retirement: the ends of indexes, whatever the number of hosts, and the number of the few steps that are pending.
+ * A text that differs after each check-in, report, heartbeat or retirement step, and when a host becomes silent. It
+ * reads only the ends of indexes, whatever the number of hosts, and the few pending steps.
  */
 async function hostMark(store: Store): Promise<string> {
   const seen = (state: BackendState) => store.selectFrom('backends').where('state', '=', state);
@@ -134,7 +134,7 @@ async function hostMark(store: Store): Promise<string> {
   return JSON.stringify(await marks.executeTakeFirstOrThrow());
 }
 
-/** Rollouts that are not over, each with a text that differs when it goes on, and when the webhook of its gate has answered. */
+/** Active rollouts, each with a text that differs when it advances and when its gate's webhook has answered. */
 async function rolloutMarks(store: Store): Promise<{ id: string; env: string; mark: string }[]> {
   const rows = await listActiveRollouts(store, null);
   return rows.map(({ id, env, state, started, progress, gate_reason }) => ({
@@ -143,26 +143,26 @@ async function rolloutMarks(store: Store): Promise<{ id: string; env: string; ma
   }));
 }
 
-/** What tells that something in the store has changed, as it was at a time. */
+/** Marks that show changes in the store since an earlier time. */
 interface ChangeMarks {
   /** The newest entries of the audit log, newest first. */
   entries: readonly Pick<AuditRow, 'id' | 'act' | 'env' | 'result'>[];
-  /** Differs after each check-in, report and step of a retirement, and when a host becomes silent. */
+  /** Differs after each check-in, report and retirement step, and when a host becomes silent. */
   hosts: string;
-  /** Rollouts that are not over; `mark` differs when they go on. */
+  /** Active rollouts; `mark` differs when they advance. */
   rollouts: readonly { id: string; env: string; mark: string }[];
 }
 
-/** What has changed between two times. */
+/** The changes between two times. */
 function changesBetween(before: ChangeMarks, after: ChangeMarks): Change[] {
   const hosts: Change[] = before.hosts === after.hosts ? [] : [{ topic: 'backends', env: { any: true } }];
   return [...changesOfLog(before.entries, after.entries), ...hosts, ...changesOfRollouts(before, after)];
 }
 
-/** Entries of instances that write at the same time may become visible in another order than that of their ids. */
+/** Entries of concurrent instances may become visible in another order than their ids. */
 function changesOfLog(before: ChangeMarks['entries'], after: ChangeMarks['entries']): Change[] {
   const known = new Set(before.map(({ id }) => id));
-  // What stands between the two is not known.
+  // The entries in between are unknown.
   if (before.length > 0 && !after.some(({ id }) => known.has(id))) {
     return topics.map((topic) => ({ topic, env: { any: true } }));
   }
@@ -175,17 +175,17 @@ function changesOfRollouts({ rollouts: before }: ChangeMarks, { rollouts: after 
   return after.flatMap(({ id, env, mark }) => (marks.get(id) === mark ? [] : [{ topic: 'rollouts' as const, env }]));
 }
 
-/** What a follower of the service looks at again when it has changed. */
+/** The topics that a client reloads after a change. */
 export const topics = ['backends', 'bundles', 'envs', 'rollouts', 'secrets', 'people', 'webhooks', 'audit'] as const;
 type Topic = (typeof topics)[number];
 
-/** Something that has changed in an env, in none (null), or in some env that nobody knows (`any`). */
+/** A change in an environment, in none (null), or in an unknown one (`any`). */
 export interface Change {
   topic: Topic;
   env: string | null | { any: true };
 }
 
-/** By the first word of acts: what they change. */
+/** The topics that an action changes, by the first word of its name. */
 const topicsOfActs: Record<string, readonly Topic[]> = {
   backend: ['backends'],
   bundle: ['bundles', 'envs'],
@@ -199,13 +199,13 @@ const topicsOfActs: Record<string, readonly Topic[]> = {
   webhook: ['webhooks'],
 };
 
-/** What an entry of the audit log tells to have changed; of an act that was refused or begun, the audit log alone. */
+/** The changes that an audit entry shows. A refused or started action changes only the audit log. */
 function changesOfEntry({ act, env, result }: Pick<AuditRow, 'act' | 'env' | 'result'>): Change[] {
   const changed = result === 'ok' ? (topicsOfActs[act.split('.', 1)[0] ?? ''] ?? []) : [];
   return [...changed, 'audit' as const].map((topic) => ({ topic, env }));
 }
 
-/** The topics of changes that a caller may look at, in the order of `topics`. */
+/** The topics of changes that a caller may see, in the order of `topics`. */
 export function visibleTopics(permissions: readonly Permission[], changes: readonly Change[]): Topic[] {
   const visible = new Set(changes.filter((change) => isVisible(permissions, change)).map(({ topic }) => topic));
   return topics.filter((topic) => visible.has(topic));

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import type { LookUpBearer } from '../keys/bearerCache.ts';
 import { overloaded } from './apiError.ts';
 
-/** Does a work if there is a place for it; throws 503 `OVERLOADED` if not. */
+/** Runs `work` if a place is free; otherwise throws 503 `OVERLOADED`. */
 export type Limiter = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/** Limits how many works are done at once; one more is refused with the message. */
+/** Limits the number of concurrent calls; refuses further ones with the message. */
 export function createLimiter(places: number, message: string): Limiter {
   let busy = 0;
   return async (work) => {
@@ -19,51 +19,54 @@ export function createLimiter(places: number, message: string): Limiter {
   };
 }
 
-/** Looks up at most so many bearers at once; throws 503 `OVERLOADED` for one more. */
+/** Limits the number of concurrent bearer look-ups; throws 503 `OVERLOADED` for one more. */
 export function limitLookUps(lookUp: LookUpBearer, places: number): LookUpBearer {
   const limit = createLimiter(places, 'too many bearers are looked up at once');
   return (bearer) => limit(() => lookUp(bearer));
 }
 
 /**
- * Who competes for places: agents' calls, downloads (which last), operators, and streams of events, which last and mostly wait.
- * Nobody takes the places of others.
+ * Groups of requests with separate limits: agents' calls, downloads (which take long), operators, and event streams,
+ * which take long and are mostly idle. No group can use the places of another.
  */
 export type Lane = 'agent' | 'download' | 'operator' | 'stream';
 
 /**
- * Share of the requests that are worked on. Most belong to agents; operators always have some, however many agents call. Streams
- * come on top of them.
+ * Share of the concurrent requests. Most belong to agents, and operators always have some, however many agents call.
+ * Streams are counted in addition.
  */
 const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1, stream: 0.25 };
-/** Share of the places of agents. */
+/** Share of the agents' places. */
 const LOOK_UP_SHARE = 0.5;
 
-/** Requests of a lane that are worked on at once, of so many of all lanes. */
+/** Number of concurrent requests of a lane, given the number for all lanes. */
 function placesOf(lane: Lane, maxRequests: number): number {
   return Math.max(1, Math.floor(maxRequests * shares[lane]));
 }
 
-/** Bearers that are looked up at once: while the secretstore is silent, the other places are left to hosts that are known. */
+/**
+ * Largest number of concurrent bearer look-ups. While the secretstore does not answer, the other places remain free for
+ * known hosts.
+ */
 export function lookUpPlaces(maxRequests: number): number {
   return Math.max(1, Math.floor(placesOf('agent', maxRequests) * LOOK_UP_SHARE));
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Which places a route takes; none without it. */
+    /** The lane of a route; without it the route is not limited. */
     lane?: Lane;
   }
 }
 
-/** Requests that are worked on, and those that were refused since the start, by lane. */
+/** Requests in progress, and requests refused since the start, by lane. */
 export interface AdmissionCounts {
   readonly places: number;
   busy: number;
   refused: number;
 }
 
-/** Limits the requests that are worked on at once; more are answered 503 before anything is read of them. */
+/** Limits concurrent requests; answers further ones with 503 before reading them. */
 export class Admission {
   readonly counts: Readonly<Record<Lane, AdmissionCounts>>;
 
@@ -77,7 +80,7 @@ export class Admission {
     };
   }
 
-  /** Takes a place until the answer is sent or the caller is gone. */
+  /** Holds a place until the answer is sent or the caller disconnects. */
   guard(app: FastifyInstance): void {
     app.addHook('onRequest', (request, reply, done) => {
       const { lane } = request.routeOptions.config;

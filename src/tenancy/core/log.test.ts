@@ -31,7 +31,7 @@ it.each([
   expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(written);
 });
 
-it('has no character that ends a line or commands a terminal', () => {
+it('escapes characters that end a line or control a terminal', () => {
   const { lines, log } = logged('info');
   const hostile = '\n\r\x1b[2J\x7f\x9b2J\u2028\u2029"';
   log('info', hostile, { [hostile]: hostile });

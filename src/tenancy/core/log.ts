@@ -1,11 +1,11 @@
-/** One line of the log, with fields; values of secrets never get here. */
+/** Writes one line of the log, with fields; never pass values of secrets. */
 export type LogLine = (level: (typeof levels)[number], line: string, fields?: Record<string, unknown>) => void;
 
 const levels = ['error', 'warn', 'info', 'debug'] as const;
 
 /**
- * Writes the log as lines of JSON: `time` (RFC 3339), `level` and `message`, then the fields of the line. Lines less urgent
- * than `level` are left out.
+ * Writes the log as lines of JSON: `time` (RFC 3339), `level` and `message`, then the fields of the line. Omits lines
+ * that are less urgent than `level`.
  */
 export function createLog(level: (typeof levels)[number], write: (line: string) => void): LogLine {
   const least = levels.indexOf(level);
@@ -16,7 +16,7 @@ export function createLog(level: (typeof levels)[number], write: (line: string) 
   };
 }
 
-/** Characters that JSON allows in a line, and a terminal may take for a command. */
+/** Escapes characters that are valid in JSON but can control a terminal. */
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

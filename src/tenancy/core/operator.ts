@@ -1,23 +1,23 @@
 import { ApiError } from './apiError.ts';
 import { forbiddenReason, type Need, type Permission } from './permission.rules.ts';
 
-/** Who calls the operators' API. */
+/** The caller of the operators' API. */
 export interface Operator {
   readonly id: string;
   readonly name: string;
-  /** Any one of them permits a call. */
+  /** A call is allowed if any one of them allows it. */
   readonly permissions: readonly Permission[];
-  /** Of a person who has signed in; a token has none. */
+  /** Session of a signed-in person; a token has none. */
   readonly session?: SessionIdentity;
 }
 
-/** A session, and the person as the OpenID provider knows them. */
+/** A session, and the person's identity at the OpenID provider. */
 interface SessionIdentity {
   readonly id: string;
   readonly subject: string;
 }
 
-/** What the audit log says of the caller of an act. */
+/** The caller of an action, for the audit log. */
 export interface AuditCaller {
   readonly actor: string;
   /** Such as `backend.retire`. */
@@ -26,7 +26,7 @@ export interface AuditCaller {
   readonly requestId: string | null;
 }
 
-/** An act that was refused, as it enters the audit log. */
+/** A refused action, for the audit log. */
 export interface RefusedAct extends AuditCaller {
   readonly target: string;
   readonly env: string | null;
@@ -34,7 +34,7 @@ export interface RefusedAct extends AuditCaller {
   readonly result: string;
 }
 
-/** A call that is about to be made with a token. */
+/** A call with a token, before it is run. */
 export interface TokenUse {
   bearer: string;
   /** Method and route, such as `GET /v1/envs/:env`. */
@@ -43,7 +43,7 @@ export interface TokenUse {
   requestId: string;
 }
 
-/** Throws `FORBIDDEN` unless a caller is permitted what is needed. */
+/** Throws `FORBIDDEN` unless a caller has a permission that covers the need. */
 export function requirePermission({ permissions }: Pick<Operator, 'permissions'>, need: Need): void {
   const reason = forbiddenReason(permissions, need);
   if (reason === null) return;

@@ -1,13 +1,16 @@
 import type { Role } from '../store/database.ts';
 
-/** A role for some envs. */
+/** A role in some environments. */
 export interface Permission {
   readonly role: Role;
-  /** The envs it is limited to; null for all. */
+  /** The environments to which it is limited; null for all. */
   readonly envs: readonly string[] | null;
 }
 
-/** What a call needs: a role at least, and one env, any env (null), or a role that is limited to none (`every`). */
+/**
+ * The permission that a call needs: at least this role, in one environment, in any (null), or without a limit to some
+ * (`every`).
+ */
 export interface Need {
   readonly role: Role;
   readonly env: string | null | { readonly every: true };
@@ -15,7 +18,7 @@ export interface Need {
 
 const roles: readonly Role[] = ['viewer', 'deployer', 'admin'];
 
-/** Why none of a caller's permissions permits a call, as the first one tells it; null if one does. */
+/** The reason why none of a caller's permissions allows a call, from the first one; null if one allows it. */
 export function forbiddenReason(permissions: readonly Permission[], need: Need): string | null {
   const reasons = permissions.map((permission) => reasonAgainst(permission, need));
   return reasons.includes(null)
@@ -28,13 +31,13 @@ export function permissionsWith(permissions: readonly Permission[], role: Role):
   return permissions.filter((permission) => roles.indexOf(permission.role) >= roles.indexOf(role));
 }
 
-/** The envs that permissions are for; null for all. */
+/** The environments of the permissions; null for all. */
 export function visibleEnvs(permissions: readonly Permission[]): readonly string[] | null {
   const lists = permissions.map(({ envs }) => envs);
   return lists.every((envs) => envs !== null) ? [...new Set(lists.flat())] : null;
 }
 
-/** The role that a caller has in every one of the visible envs at least. */
+/** The role that a caller has at least in every visible environment. */
 export function leastRole(permissions: readonly Permission[]): Role {
   const seen = visibleEnvs(permissions) ?? [{ every: true } as const];
   const holds = (role: Role) => seen.every((env) => forbiddenReason(permissions, { role, env }) === null);

@@ -10,11 +10,14 @@ import {
   unknownCheck,
 } from '../../core/doctor.rules.ts';
 
-/** Days before the end of a certificate from which on its renewal is overdue. */
+/** Days before the end of a certificate at which its renewal is overdue. */
 const RENEWAL_DAYS = 14;
 const DAY_MS = 24 * 3600_000;
 
-/** Checks that the service can read every file that the configuration names, and that nobody else can read its secrets. */
+/**
+ * Checks that the service can read every file that the configuration names, and that no other user can read secret
+ * files.
+ */
 export function checkNamedFiles(files: readonly FileFacts[], user: ProgramUser): Check {
   const hidden = files.find(({ found }) => found === 'hidden');
   if (hidden !== undefined) return unknownCheck('files', `${hidden.path} cannot be seen by this user: use sudo`);
@@ -37,7 +40,7 @@ function findingsOf(file: FileFacts, { name }: ProgramUser): Finding[] {
   return [...(readable === false ? [unreadable] : []), ...excessPermissions(file, 0o027, 640)];
 }
 
-/** Checks something by what a try of it came to; `target` is what was tried. */
+/** Checks the result of an attempt; `target` describes the attempted object. */
 export function checkAttempt(
   name: string,
   attempt: Fact<unknown>,
@@ -46,16 +49,16 @@ export function checkAttempt(
   return checkResult(name, target, 'unknown' in attempt ? [{ problem: attempt.unknown, fix }] : []);
 }
 
-/** What a certificate says of itself. */
+/** The relevant fields of a certificate. */
 export interface CertificateFacts {
   file: string;
   validTo: Date;
-  /** Host of `public_url`, and whether the certificate is for it. */
+  /** Host of `public_url`, and whether the certificate covers it. */
   host: string;
   fitsHost: boolean;
 }
 
-/** Checks the certificate that the service shows; null behind a proxy. */
+/** Checks the certificate that the service presents; null behind a proxy. */
 export function checkCertificate(facts: Fact<CertificateFacts | null>, now: Date): Check {
   const name = 'certificate';
   if ('unknown' in facts)
@@ -74,13 +77,13 @@ export function checkCertificate(facts: Fact<CertificateFacts | null>, now: Date
   ]);
 }
 
-/** An address, and the PEM file of the authority that it is trusted by; null for the system's. */
+/** An address, and the PEM file of the certificate authority that it is trusted by; null for the system's. */
 export interface Address {
   url: string;
   ca: string | null;
 }
 
-/** The command that shows what is wrong with a call of an address. */
+/** The command that reproduces a failed call of an address. */
 export function curlCommand({ url, ca }: Address): string {
   return ['curl -v', ...(ca === null ? [] : [`--cacert ${ca}`]), url].join(' ');
 }
@@ -101,7 +104,7 @@ export function checkPublishedKeys(
   return checkResult(name, url, missing.length === 0 ? [] : [{ problem, fix: restart }]);
 }
 
-/** Checks the set-up of the secretstore by what `secretstore plan` has printed; null without an administrator's token. */
+/** Checks the setup of the secretstore by the output of `secretstore plan`; null without an administrator's token. */
 export function checkSetup(plan: { exit: 0 | 1 | 2; lines: readonly string[] } | null, url: string): Check {
   const name = 'set-up';
   if (plan === null) return inapplicableCheck(name, 'needs an administrator’s token (--token-file)');

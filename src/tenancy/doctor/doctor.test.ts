@@ -21,7 +21,7 @@ beforeEach(async () => {
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
-// Doctor becomes the owner of the state directory, here the same user with another umask.
+// doctor switches to the owner of the state directory; here that is the same user with another umask.
 let umask: number;
 beforeEach(() => void (umask = process.umask(0o022)));
 afterEach(() => {
@@ -34,7 +34,7 @@ function configure(...lines: string[]): void {
   writeFileSync(config, [...usual, ...lines].join('\n'), { mode: 0o640 });
 }
 
-/** What doctor tells, by the name of the check: its verdict, then its findings. */
+/** Runs doctor; returns the verdict and the findings of each check by its name. */
 async function examine(environment: Record<string, string> = {}) {
   const output = captureOutput();
   const options = { tokenFile: null, jwksCaFile: null, publicKeys: null, environment };
@@ -46,7 +46,7 @@ async function examine(environment: Record<string, string> = {}) {
   return { exit, checks: Object.fromEntries(told) as Record<string, string[]>, text: output.out.join('\n') };
 }
 
-it('finds each fault by itself', async () => {
+it('finds each fault independently', async () => {
   const key_file = join(dir, 'store.key');
   await initialize({ ...settingsBelow(dir), key_file });
   const { cert } = createCa().issue(['elsewhere.example']);
@@ -90,7 +90,7 @@ it('finds an OpenID provider that does not answer', async () => {
   expect(text).not.toContain('canary');
 });
 
-it('tells what an invalid configuration keeps from being examined', async () => {
+it('reports which checks an invalid configuration prevents', async () => {
   configure('lisen: 1');
   const { exit, checks } = await examine();
   expect(exit).toBe(1);
@@ -100,7 +100,7 @@ it('tells what an invalid configuration keeps from being examined', async () => 
   });
 });
 
-it('tells before the first start what to begin with, and makes nothing but the directory of bundles', async () => {
+it('suggests the first step before the first start, and creates only the directory of bundles', async () => {
   configure();
   const { checks } = await examine();
   expect(checks).toMatchObject({
@@ -117,7 +117,7 @@ it('tells before the first start what to begin with, and makes nothing but the d
 it.each([
   [600, 'behind'],
   [-600, 'ahead of'],
-])('tells that the clock is wrong when the secretstore is %i s ahead', async (seconds, words) => {
+])('reports a wrong clock when the secretstore is %i s ahead', async (seconds, words) => {
   secretstoreUrl = url;
   server.prependListener('request', (_request, response: ServerResponse) =>
     response.setHeader('date', dateIn(seconds)),

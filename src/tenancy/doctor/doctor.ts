@@ -45,15 +45,16 @@ import {
   curlCommand,
 } from './doctor.rules.ts';
 
-/** Options of `deployd-tenancy doctor`; an administrator's token is used for the set-up of the secretstore alone. */
+/** Options of `deployd-tenancy doctor`; an administrator's token is used only to check the setup of the secretstore. */
 interface DoctorOptions extends Omit<SecretstoreOptions, 'action'> {
   configPath: string;
   json: boolean;
 }
 
 /**
- * `deployd-tenancy doctor`: exit 0 when every check passes, else 1, also with an invalid configuration. Files are looked at
- * by the user that started it, everything else is tried by the user of the service. The directory of bundles is made where it is missing; nothing else is changed.
+ * `deployd-tenancy doctor`: exits with 0 when every check passes, otherwise with 1, also for an invalid configuration.
+ * Files are examined by the invoking user; all other checks run as the user of the service. doctor creates a missing
+ * directory of bundles and changes nothing else.
  */
 export async function doctor(options: DoctorOptions, out: Pick<Output, 'log'>): Promise<number> {
   const diagnosis = diagnosisOf(await runChecks(options));
@@ -96,22 +97,22 @@ async function planSetup(settings: TenancySettings, options: DoctorOptions): Pro
   return checkSetup({ exit, lines }, settings.secretstore_url);
 }
 
-/** The user that the package creates, where the state directory does not tell another. */
+/** The user that the package creates, for a state directory that does not exist yet. */
 const packagedUser: ProgramUser = { name: 'deployd-tenancy', uid: -1, gids: [] };
 
-/** Bytes for the embedded store to grow. */
+/** Bytes reserved for growth of the embedded store. */
 const STORE_BYTES = 2 ** 28;
 
-/** The user that the service runs as: the owner of the state directory. */
+/** The user of the service: the owner of the state directory. */
 async function serviceUserOf(stateDir: string): Promise<ProgramUser> {
   return (await ownerOf(stateDir)) ?? packagedUser;
 }
 
-/** Checks the state directory, the files that the configuration names, and the space of the disk. */
+/** Checks the state directory, the files that the configuration names, and the free disk space. */
 async function checkFiles(settings: TenancySettings, user: ProgramUser): Promise<Check[]> {
   const { state_dir, limits } = settings;
   const named = await Promise.all(secretFilesOf(settings).map((path) => fileFactsOf(path, user)));
-  // a bundle that is pushed, unpacked and kept
+  // Room for a bundle that is pushed, unpacked and stored.
   const neededBytes = STORE_BYTES + 2 * limits.bundle_bytes + limits.unpacked_bytes;
   const filesystems = await filesystemsOf([state_dir]);
   return [
@@ -128,12 +129,12 @@ function secretFilesOf({ key_file, database_url_file, s3, mesh, oidc, kit, tls }
   return [key_file, database_url_file, ...others].filter((file) => file !== null);
 }
 
-/** Bounds of a request that only asks whether somebody is there. */
+/** Limits of a request that only checks whether a peer answers. */
 const probeBounds = { timeoutMs: 5000, maxBytes: 1_048_576, maxSockets: 1 };
 
 /**
- * Checks what the service works with, by its own user: store, keys, peers and certificate. `publicCa` is the PEM file of the
- * authority for `public_url`, null for the system's.
+ * Checks the service's dependencies as its user: store, keys, peers and certificate. `publicCa` is the PEM file of the
+ * certificate authority for `public_url`, null for the system's.
  */
 async function checkService(settings: TenancySettings, publicCa: string | null): Promise<Check[]> {
   const { public_url: url } = settings;
@@ -188,7 +189,7 @@ function readCertificate({ tls, public_url }: TenancySettings): CertificateFacts
   return { file, validTo: certificate.validToDate, host, fitsHost: fits !== undefined };
 }
 
-/** The secretstore is asked as the service, and for its time. */
+/** Calls the secretstore as the service, and compares its time. */
 async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>): Promise<Check[]> {
   const { secretstore_url: url, secretstore_ca: ca } = settings;
   const health = await attempt(() => get(url, '/v1/sys/health', ca));
@@ -241,7 +242,7 @@ function closing<Peer extends { close: () => Promise<void> } | null>(peer: Peer)
 
 const told = [TransportError, CommandError, ConfigInvalid, KeyError, PeerError, SignInError, TlsFilesError];
 
-/** What a piece of work came to; an error that an operator can cure is a fact that is not known. */
+/** Runs `work` and returns its result. For an error that an operator can fix, returns an unknown fact. */
 async function attempt<T>(work: () => T | Promise<T>): Promise<Fact<T>> {
   try {
     return { known: await work() };

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
 import { Body, EnvName, Nullable, Sha256 } from '../../api/commonSchemas.ts';
 
-/** An env of the URL. */
+/** The URL parameter that names an environment. */
 export const EnvParams = Type.Object({ env: EnvName });
 
 const env = {
@@ -13,11 +13,11 @@ const env = {
   backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
 };
 
-/** An env. */
+/** An environment. */
 export const Env = Type.Object(env, { title: 'Env' });
 export type Env = Static<typeof Env>;
 
-/** Most keys, and most identities, of a trust. */
+/** Largest number of keys, and of identities, in a trust. */
 const MAX_TRUSTED = 64;
 const threshold = Type.Integer({
   minimum: 1,
@@ -38,13 +38,13 @@ const root = Nullable(
   ),
 );
 
-/** Whom the hosts of an env believe about bundles. */
+/** The signers that the hosts of an environment trust. */
 export const Trust = Type.Object(
   { threshold, keys, identities: Type.Array(Type.Object(identity)), root },
   { title: 'Trust' },
 );
 export type Trust = Static<typeof Trust>;
-/** The same in a request. */
+/** The same fields in a request. */
 export const NewTrust = Body({
   threshold,
   keys,
@@ -52,7 +52,7 @@ export const NewTrust = Body({
   root,
 });
 
-/** One env. */
+/** One environment. */
 export const EnvDetails = Type.Object(
   {
     ...env,
@@ -64,12 +64,12 @@ export const EnvDetails = Type.Object(
 );
 export type EnvDetails = Static<typeof EnvDetails>;
 
-/** Envs by name. */
+/** Environments by name. */
 export const EnvList = Type.Object({ envs: Type.Array(Env) }, { title: 'EnvList' });
 export type EnvList = Static<typeof EnvList>;
-/** A new env. */
+/** A new environment. */
 export const NewEnv = Body({ name: EnvName, production: Type.Boolean() });
-/** What must hold of an env for a promotion; each is checked in the transaction that promotes. */
+/** Conditions of a promotion, which the promoting transaction checks. */
 export const promotionConditions = {
   if_desired: Type.Optional({
     ...Nullable(Sha256),
@@ -83,7 +83,7 @@ export const promotionConditions = {
     }),
   ),
 };
-/** What is desired of an env; null for nothing. */
+/** The new desired bundle of an environment; null for none. */
 export const Desired = Body({ sha256: Nullable(Sha256), ...promotionConditions });
 /** A reserved sequence. */
 export const Sequence = Type.Object({ sequence: Type.Integer() }, { title: 'Sequence' });

@@ -26,13 +26,16 @@ import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { Env, EnvDetails, Trust } from './envSchemas.ts';
 
-/** What an act on an env needs to know. */
+/** An action on an environment. */
 interface EnvAct {
   caller: AuditCaller;
   env: string;
 }
 
-/** Creates an env; throws 409 `ENV_EXISTS`, or `SECRETS_PENDING` while those of a deleted one are destroyed. */
+/**
+ * Creates an environment; throws 409 `ENV_EXISTS`, or `SECRETS_PENDING` while the secrets of a deleted one with this
+ * name are being destroyed.
+ */
 export async function createEnv(
   deps: AuditDependencies,
   { caller, env, production }: EnvAct & { production: boolean },
@@ -47,7 +50,10 @@ export async function createEnv(
   return readEnv(deps, env);
 }
 
-/** Deletes an env and destroys its secrets; throws 404, and 409 while it has a rollout or backends that are not retired. */
+/**
+ * Deletes an environment and destroys its secrets; throws 404, and 409 while it has a rollout or backends that are not
+ * retired.
+ */
 export async function deleteEnv(deps: AuditDependencies, { caller, env }: EnvAct): Promise<void> {
   const now = deps.clock();
   await deps.store.transaction().execute(async (work) => {
@@ -65,7 +71,7 @@ export async function deleteEnv(deps: AuditDependencies, { caller, env }: EnvAct
   });
 }
 
-/** Makes a bundle, or none, the desired one of an env; throws as `lockPromotable`. */
+/** Makes a bundle, or none, the desired one of an environment; throws like `lockPromotable`. */
 export async function setDesired(
   deps: AuditDependencies,
   { caller, ...promotion }: EnvAct & Promotion,
@@ -79,7 +85,7 @@ export async function setDesired(
   return readEnv(deps, env);
 }
 
-/** Reserves the next sequence for a bundle of an env; throws 404. */
+/** Reserves the next sequence for a bundle of an environment; throws 404. */
 export async function reserveSequence(deps: AuditDependencies, { caller, env }: EnvAct): Promise<number> {
   return deps.store.transaction().execute(async (work) => {
     const sequence = await takeSequence(work, env);
@@ -89,20 +95,20 @@ export async function reserveSequence(deps: AuditDependencies, { caller, env }: 
   });
 }
 
-/** The refusal of what would share its fate with secrets that are about to be destroyed. */
+/** The 409 error for an action while the environment's secrets are about to be destroyed. */
 export function secretsPending(env: string) {
   const message = 'the secrets of this env are being destroyed; try again when that is done';
   return conflict({ code: 'SECRETS_PENDING', message, env });
 }
 
-/** The envs that an operator may see, by name. */
+/** The environments that an operator may see, by name. */
 export async function listEnvs({ store }: { store: Store }, operator: Operator): Promise<Env[]> {
   const envs = visibleEnvs(operator.permissions);
   const [rows, counts] = await Promise.all([selectEnvs(store, envs), countBackends(store, envs)]);
   return rows.map((row) => viewOf(row, counts));
 }
 
-/** One env; throws 404. */
+/** Returns one environment; throws 404. */
 export async function readEnv({ store }: { store: Store }, name: string): Promise<EnvDetails> {
   const row = await findEnv(store, name);
   if (row === null) throw notFound('env');
@@ -138,9 +144,9 @@ function viewOf({ name, production, desired_sha, last_sequence }: EnvRow, counts
 }
 
 /**
- * Keeps whom the hosts of an env believe about bundles (null: they demand no signature), so that the service can judge
- * signatures and wait for them; a host itself decides by its own configuration. All signatures of the env are judged anew.
- * Throws 404, and 422 `TRUST_INVALID`.
+ * Stores the signers that the hosts of an environment trust (null: they require no signature), so that the service can
+ * verify signatures and wait for them. A host decides by its own configuration. Verifies all signatures of the
+ * environment again. Throws 404, and 422 `TRUST_INVALID`.
  */
 export async function setTrust(
   deps: AuditDependencies,
@@ -149,7 +155,7 @@ export async function setTrust(
   if ((await findEnv(deps.store, env)) === null) throw notFound('env');
   const judge = trust === null ? () => null : await createJudge(trust, env);
   const kept = trust && { ...trust, keys: trust.keys.map(plainPem) };
-  // Within the transaction, which others wait for, only what was added meanwhile is left to be judged.
+  // In the transaction, which blocks others, only verify signatures that were added meanwhile.
   await forEachSignature(deps.store, env, async (row, bundle) => {
     judge(row, bundle);
     await setImmediate();
@@ -163,10 +169,10 @@ export async function setTrust(
   return readEnv(deps, env);
 }
 
-/** Who has made a signature; null for nobody who is trusted. */
+/** Returns the signer of a signature; null for an untrusted one. */
 type Judge = (row: SignatureRow, bundle: BundleRow) => string | null;
 
-/** Judges each signature once; throws 422 for a trust that cannot be used. */
+/** Verifies each signature once; throws 422 for a trust that cannot be used. */
 async function createJudge(trust: BundleTrust, env: string): Promise<Judge> {
   const { isReadable, signerOf } = await import('../bundles/judgeSignature.ts');
   const faults = [...trustFaults(trust), ...(isReadable(trust) ? [] : ['root is not a Sigstore trust root'])];
@@ -191,7 +197,7 @@ async function forEachSignature(
   }
 }
 
-/** What is wrong with a trust: keys that nothing can be verified by, too few who could sign, and identities without a root. */
+/** The faults of a trust: unusable keys, fewer possible signers than the threshold, and identities without a root. */
 function trustFaults({ threshold, keys, identities, root }: BundleTrust): string[] {
   const read = keys.map(readPublicKey);
   const unusable = read.flatMap((key, index) => (typeof key === 'string' ? [`keys.${index} ${key}`] : []));

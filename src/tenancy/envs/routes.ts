@@ -5,7 +5,7 @@ import { createEnv, deleteEnv, listEnvs, readEnv, reserveSequence, setDesired, s
 
 const route = routesFor<AuditDependencies>();
 
-/** Envs, what is desired of them, and their sequences. */
+/** Routes of environments, their desired bundles and their sequences. */
 export const envRoutes = [
   route({
     method: 'GET',
