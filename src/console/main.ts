@@ -18,6 +18,20 @@ import { secretsPage } from './views/secrets.ts';
 /** Milliseconds after which relative times are drawn again. */
 const REDRAW_MS = 20_000;
 
+/** Every page by its name. */
+const pages: Record<PageName, Page> = {
+  fleet: fleetPage,
+  envs: envsPage,
+  env: envPage,
+  secrets: secretsPage,
+  diff: diffPage,
+  backend: backendPage,
+  kit: kitPage,
+  retire: retirePage,
+  audit: auditPage,
+  people: peoplePage,
+};
+
 /** Starts the console in the document that the service has sent (src/tenancy/console/pages.ts). */
 function start(): void {
   const main = place('page');
@@ -64,22 +78,6 @@ function place(id: string): HTMLElement {
   if (element === null) throw new Error(`the document has no #${id}`);
   return element;
 }
-
-start();
-
-/** Every page by its name. */
-const pages: Record<PageName, Page> = {
-  fleet: fleetPage,
-  envs: envsPage,
-  env: envPage,
-  secrets: secretsPage,
-  diff: diffPage,
-  backend: backendPage,
-  kit: kitPage,
-  retire: retirePage,
-  audit: auditPage,
-  people: peoplePage,
-};
 
 /** The reports about the stream of changes. */
 interface LiveListener {
@@ -135,3 +133,5 @@ function followChanges({ onChange, onLost }: LiveListener): void {
   document.addEventListener('visibilitychange', followWhileSeen);
   followWhileSeen();
 }
+
+start();
