@@ -5,9 +5,10 @@ const suite = (displayName, testMatch, more = {}) => ({
   displayName,
   testMatch: testMatch.map((pattern) => `<rootDir>/${pattern}`),
   testPathIgnorePatterns: ['/node_modules/'],
-  testEnvironment: '<rootDir>/fixtures/world/jest/processEnvironment.ts',
-  testRunner: '<rootDir>/fixtures/world/jest/nodeRunner.ts',
-  transform: {},
+  testEnvironment: '<rootDir>/fixtures/world/jest/environment.mjs',
+  testEnvironmentOptions: { customExportConditions: ['node', 'node-addons', 'development'] },
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '\\.ts$': '<rootDir>/fixtures/world/jest/stripTypes.mjs' },
   ...more,
 });
 

@@ -11,7 +11,6 @@ import { type ServiceWithOperators, startWithOperators } from '../../fixtures/wo
 import { tempDir } from '../../fixtures/world/tempDir.ts';
 
 /** Starts the commands of several processes. */
-jest.setTimeout(120_000);
 
 type Env = Record<string, string>;
 interface Step {
