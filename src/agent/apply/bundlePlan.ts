@@ -18,7 +18,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
 import { containerdRoots, type Containers } from '../engine/containers.ts';
 import { engineMeansOf } from '../engine/engineAnswer.rules.ts';
-import { catchFault } from '../journal/faults.ts';
+import { catchFault } from '../journal/journal.ts';
 import { findOrphanedResources } from '../release/down.ts';
 import { wasApplied } from '../release/record.rules.ts';
 import type { Releases } from '../release/releases.ts';

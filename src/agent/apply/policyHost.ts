@@ -12,7 +12,7 @@ import {
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
 import { containerdRoots, type Containers } from '../engine/containers.ts';
-import { catchFault } from '../journal/faults.ts';
+import { catchFault } from '../journal/journal.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import { type Mount, otherPathsOf, parseMounts } from './mountTable.rules.ts';
 import type { MergedFiles } from '../../bundle/compose/services.rules.ts';

@@ -4,7 +4,7 @@ import type { DesiredState, Sha } from '../../../machines/types.ts';
 import { type CheckInDependencies, whileCheckingIn } from '../checkIn/checkIn.ts';
 import { outcomePatch } from '../checkIn/reports.ts';
 import { joinTails } from '../engine/containerLogs.ts';
-import { redactFault } from '../journal/faults.ts';
+import { redactFault, type RunningTick } from '../journal/journal.ts';
 import { recordFinishedOneShots } from '../release/fingerprints.ts';
 import {
   pointCurrentToApplied,
@@ -16,7 +16,6 @@ import type { FailingBundle, State } from '../state/state.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
 import { recordFailure } from '../checkIn/backoff.rules.ts';
-import type { RunningTick } from '../journal/journal.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { FailedApply } from '../release/cargo.ts';
 

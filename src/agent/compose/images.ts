@@ -5,7 +5,7 @@ import { printable } from '../../core/text.rules.ts';
 import { isImageId, loginFor, parseImageReference, registryOf, scopeOf } from '../../registry/imageReference.rules.ts';
 import { readSecretsOf } from '../apply/readSecrets.ts';
 import { type RegistryLogin, registryLoginsOf } from '../engine/registries.ts';
-import { catchFault } from '../journal/faults.ts';
+import { catchFault } from '../journal/journal.ts';
 import { warnOnError } from '../release/garbage.ts';
 import {
   digestReference,

@@ -4,7 +4,7 @@ import { pullIntervalMs } from '../../bundle/policy/quantities.rules.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import { printable } from '../../core/text.rules.ts';
 import { registryLoginsOf } from '../engine/registries.ts';
-import { catchFault } from '../journal/faults.ts';
+import { catchFault } from '../journal/journal.ts';
 import type { Carried } from '../release/cargo.ts';
 import { imagePullsOf } from '../release/images.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';

@@ -13,7 +13,7 @@ import { ambiguousNetworks } from '../engine/resources.rules.ts';
 import { compareContainers, failedAtStart } from '../health/health.rules.ts';
 import { composeUpNow, unhealthyFault } from '../health/observeHost.ts';
 import { describeUnhealthy, roleOf, type WatchedContainer } from '../health/unhealthyServices.rules.ts';
-import { catchFault } from '../journal/faults.ts';
+import { catchFault } from '../journal/journal.ts';
 import type { StartedRelease } from '../release/cargo.ts';
 import { expectedServices, type ReleaseRecord, type ReleaseWait, releaseWaitOf } from '../release/record.rules.ts';
 import { completeRecord, composeReleaseOf } from '../release/restoreRelease.ts';
@@ -27,7 +27,7 @@ import {
   restartDependents,
 } from './createdContainers.ts';
 import { settleNetworks } from './networks.ts';
-import { rethrowAsEngineFault, type ComposeDependencies } from './observe.ts';
+import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
 import { recordCreated } from './recordContainers.ts';
 import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';

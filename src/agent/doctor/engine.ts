@@ -18,7 +18,7 @@ import { createCompose } from '../engine/compose.ts';
 import { contentLabelsOf } from '../engine/container.rules.ts';
 import { createContainers } from '../engine/containers.ts';
 import { adoptable, describeUnknown } from '../health/drift.rules.ts';
-import { catchFault } from '../journal/faults.ts';
+import { catchFault } from '../journal/journal.ts';
 import { networkDefinitionsOf } from '../release/grantedPrivileges.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
 import { Releases } from '../release/releases.ts';

@@ -23,7 +23,7 @@ import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost
 import type { AgentScope } from '../config/namedEnvs.ts';
 import type { Settings, Signed } from '../config/settings.ts';
 import { createContainers } from '../engine/containers.ts';
-import { catchFault } from '../journal/faults.ts';
+import { catchFault } from '../journal/journal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import type { State } from '../state/state.rules.ts';

@@ -15,8 +15,7 @@ import {
   unhealthyServicesAmong,
   type WatchedContainer,
 } from './unhealthyServices.rules.ts';
-import { redactFault } from '../journal/faults.ts';
-import type { RunningTick } from '../journal/journal.ts';
+import { redactFault, type RunningTick } from '../journal/journal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { StateStore } from '../state/stateFile.ts';

@@ -1,6 +1,8 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
+import { Fault } from '../../../machines/fault.ts';
 import type { Redactor } from '../secrets/redactor.ts';
+import type { Vault } from '../secrets/vault.ts';
 import { createSink, type LiveLine, maxWaitMs, type Progress, type Stderr, writeThrough } from './liveLine.ts';
 
 /** A running tick, as far as every one of its services knows it. */
@@ -18,7 +20,7 @@ interface TickClock {
 }
 
 /** The journal of one tick. */
-export interface TickJournal extends Journal {
+interface TickJournal extends Journal {
   /** Lines that its report and status contain besides those of the outcome. */
   readonly remarks: string[];
   /** Progress of the running service; null when the service does not measure it. */
@@ -254,4 +256,22 @@ function framesOf({ stack, message }: Error): string[] {
     .map((frame) => frame.slice('    at '.length))
     .filter((frame) => /:\d+:\d+\)?$/.test(frame))
     .slice(0, maxFrames);
+}
+
+/** Characters of a line that are kept, of which an engine may have said most. */
+const maxLine = 2000;
+
+/** The same fault without values of secrets in its lines, as they may be logged, stored and reported. */
+export function redactFault({ vault }: { vault: Vault }, fault: Fault): Fault {
+  const { ending, code, tail } = fault;
+  const [line = '', ...moreLines] = fault.lines.map((text) => vault.redactor().redact(text).slice(0, maxLine));
+  return new Fault(ending, line, { ...(code && { code }), ...(tail && { tail }), moreLines });
+}
+
+/** The result of an operation, or its Fault as a value; other errors are thrown. */
+export async function catchFault<T>(operation: () => Promise<T>): Promise<T | Fault> {
+  return operation().catch((error: unknown) => {
+    if (error instanceof Fault) return error;
+    throw error;
+  });
 }

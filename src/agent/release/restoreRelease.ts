@@ -2,13 +2,13 @@ import { failedFault, Fault, type FaultDetails } from '../../../machines/fault.t
 import { isInterruption } from '../../../machines/outcomes.ts';
 import type { Sha } from '../../../machines/types.ts';
 import type { ComposeRelease } from '../engine/compose.ts';
-import { redactFault } from '../journal/faults.ts';
+import { redactFault } from '../journal/journal.ts';
 import { parseEnvFile } from '../secrets/envFile.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Credentials } from '../token/credentials.ts';
 import { isEnvUnchanged } from './fingerprints.ts';
 import { OVERRIDE_FILE } from './generatedFiles.ts';
-import type { RestoredRelease, Orchestrator } from './orchestrator.ts';
+import type { Orchestrator, RestoredRelease } from './orchestrator.ts';
 import type { ReleaseRecord } from './record.rules.ts';
 import type { Releases } from './releases.ts';
 import { afterFailedTry, describeUnfinished } from './revertTries.rules.ts';

@@ -1,7 +1,7 @@
 import { endings } from '../../../machines/endings.ts';
 import { failedFault, Fault, faultFacts, faultOf } from '../../../machines/fault.ts';
 import type { FaultFacts, Outcome, RunOptions } from '../../../machines/types.ts';
-import { redactFault } from '../journal/faults.ts';
+import { redactFault, type RunningTick } from '../journal/journal.ts';
 import type { State } from '../state/state.rules.ts';
 import { expiresSoon, issuedTokenStatus, needsNewLease, renewedTokenStatus } from './token.rules.ts';
 import type { Settings } from '../config/settings.ts';
@@ -11,7 +11,6 @@ import type { Credentials } from './credentials.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { Secretstore } from './secretstore.ts';
 import type { Decision } from '../journal/trace.rules.ts';
-import type { RunningTick } from '../journal/journal.ts';
 
 /** What obtaining, keeping and renewing the token takes. */
 export interface TokenDependencies {
