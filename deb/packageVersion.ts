@@ -23,7 +23,7 @@ export function readChangelog(): ChangelogEntry[] {
   return sections.map((section) => {
     const [, number = '', day = ''] = /^(\S+) \((.*)\)/.exec(section) ?? [];
     const date = new Date(`${day}T12:00:00Z`);
-    const [, ...items] = section.split(/^- /m);
+    const [, ...items] = section.replaceAll(/^### .*/gm, '').split(/^- /m);
     return {
       version: number,
       date: Number.isNaN(date.getTime()) ? null : date,
