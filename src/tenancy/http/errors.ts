@@ -6,7 +6,7 @@ import { PeerError } from '../peers/bundleStorage.ts';
 import { isStoreFailure } from '../store/sqliteDriver.ts';
 import type { ErrorBody } from '../../api/commonSchemas.ts';
 
-/** Codes of the statuses that the framework itself answers with. */
+/** Error codes of statuses that the framework itself returns. */
 const frameworkCodes: Record<number, string> = {
   400: 'REQUEST_INVALID',
   408: 'REQUEST_TIMEOUT',
@@ -15,12 +15,12 @@ const frameworkCodes: Record<number, string> = {
   417: 'REQUEST_INVALID',
 };
 
-/** Seconds after which callers may come again when the store has failed. */
+/** Seconds after which callers may retry when the store has failed. */
 const STORE_RETRY_S = 5;
 
 /**
- * Answers with an error as the API returns it; one that is not expected is logged and told without details. A body that was
- * not read closes the connection, unless at most `drainBytes` of it will follow.
+ * Sends an error in the form of the API; an unexpected error is logged and sent without details. If the body was not
+ * read, closes the connection, unless at most `drainBytes` of it remain.
  */
 export function answerError(log: LogLine, drainBytes: number) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
@@ -48,13 +48,13 @@ function unavailable(what: string, retryAfterS: number): ApiErrorFields {
   return { status: 503, code: 'PEER_UNAVAILABLE', message: `the ${what} cannot be used at the moment`, retryAfterS };
 }
 
-/** How the API tells an error; what is not expected is told without details. */
+/** Converts an error to the fields that the API returns; an unexpected error has no details. */
 export function errorFields(error: Error): ApiErrorFields {
   if (error instanceof ApiError) return error.fields;
   if (error instanceof PeerError) return unavailable(error.peer, error.retryAfterS);
   if (isStoreFailure(error)) return unavailable('store', STORE_RETRY_S);
   const { statusCode = 500, code: reason } = error as Partial<FastifyError>;
-  // The framework would tell the whole URL.
+  // The framework's message would contain the whole URL.
   if (reason === 'FST_ERR_MAX_PARAM_LENGTH')
     return { status: 400, code: 'REQUEST_INVALID', message: 'a parameter of the path is too long' };
   const code = frameworkCodes[statusCode];
@@ -62,37 +62,37 @@ export function errorFields(error: Error): ApiErrorFields {
   return { status: 500, code: 'INTERNAL', message: 'an unexpected error, which the log of the service describes' };
 }
 
-/** True if a body may follow the head of a request. */
+/** True if the head of a request announces a body. */
 function mayHaveBody({ headers }: FastifyRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** The most bytes that are left to come of a body: none once it has been read. */
+/** The largest number of bytes of a body that may still arrive: none once it has been read. */
 function bodyLeft({ raw, headers }: FastifyRequest): number {
   if (raw.readableEnded) return 0;
-  // What was given up half-way is not read on, and would hold up the next request on the connection.
+  // An aborted body is not read further, and would delay the next request on the connection.
   if (raw.destroyed) return Infinity;
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : Infinity;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The body is handed on as a stream, and may take as long as the server permits. */
+    /** The body is passed on as a stream, and may take as long as the server allows. */
     isStreamed?: boolean;
   }
 }
 
-/** Methods whose bodies nobody reads. */
+/** Methods whose bodies are ignored. */
 const bodyless = ['GET', 'HEAD', 'TRACE'];
 
 /** Answers 408 to a JSON body that has not arrived within `limitMs` milliseconds. */
 export function limitBodyTime(app: FastifyInstance, limitMs: number): void {
   app.addHook('preParsing', async (request, reply, payload) => {
     const isRead = !bodyless.includes(request.method) && mayHaveBody(request);
-    // Most bodies have arrived together with their head.
+    // Most bodies arrive together with their head.
     if (!isRead || request.raw.complete || request.routeOptions.config.isStreamed) return payload;
     const timer = setTimeout(() => {
-      // Whoever reads the body fails with this error, and its answer closes the connection.
+      // The reader of the body fails with this error, whose answer closes the connection.
       if (payload.listenerCount('error') > 0 && !reply.raw.headersSent) payload.emit('error', late());
     }, limitMs);
     payload.once('end', () => clearTimeout(timer));
@@ -106,7 +106,7 @@ function late(): Error {
   return Object.assign(new ApiError({ status: 408, code: 'REQUEST_TIMEOUT', message }), { statusCode: 408 });
 }
 
-/** Methods of HTTP that routes may have; a request with any other one is not found. */
+/** HTTP methods that routes may have; a request with another method is not found. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'];
 
 /** Answers 404 to unknown URLs, before a body is read. */
@@ -116,7 +116,9 @@ export function answerUnknownUrls(app: FastifyInstance): void {
   });
 }
 
-/** Collects the routes that are registered from now on; the result answers 405 to their other methods. */
+/**
+ * Collects the routes that are registered from now on. The returned function adds 405 answers for their other methods.
+ */
 export function answerOtherMethods(app: FastifyInstance): () => void {
   const known = new Map<string, string[]>();
   app.addHook('onRoute', ({ method, url }: RouteOptions) => {

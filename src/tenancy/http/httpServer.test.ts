@@ -25,7 +25,7 @@ const head = (path: string, ...lines: string[]) =>
     .concat(lines, '', '')
     .join('\r\n');
 
-/** Sends a byte now and then until the socket is closed; returns everything that was answered. */
+/** Sends a byte at intervals until the socket is closed; returns the complete answer. */
 async function trickle(socket: Socket, bytes: string): Promise<string> {
   const answer = text(socket);
   const timer = setInterval(() => socket.write(bytes), 50);
@@ -56,14 +56,14 @@ it.each([
   ['without a bearer', '/v1/agent/check-in', 'Authorization: Basic eA=='],
   ['to an unknown path', '/v1/nothing', ''],
   ['by another method', '/healthz', ''],
-])('reads nothing of a body %s', async (_what, path, line) => {
+])('does not read the body of a request %s', async (_what, path, line) => {
   const socket = await open();
   const request = head(path, 'Transfer-Encoding: chunked', line).replaceAll('\r\n\r\n\r\n', '\r\n\r\n');
   socket.write(line === '' ? request : request.replace(/Authorization: Bearer .*\r\n/, ''));
   expect(await trickle(socket, '1\r\nx\r\n')).toMatch(/^HTTP\/1.1 40[145] .*connection: close/is);
 });
 
-it('waits for no body of a request that has none to read', async () => {
+it('does not wait for a body that the request does not need', async () => {
   const sha = await offerBytes(service, host.env, Buffer.alloc(9));
   const socket = await open();
   const lines = ['Host: x', `Authorization: Bearer ${host.bearer}`, 'Content-Length: 99'];
@@ -73,7 +73,7 @@ it('waits for no body of a request that has none to read', async () => {
   await once(socket.resume(), 'close');
 });
 
-it('tells in its own form what is wrong with a URL', async () => {
+it("describes a fault in a URL in the API's own form", async () => {
   const answers = await Promise.all(
     ['%zz', `v1/agent/bundles/${'x'.repeat(300)}`].map((path) => fetch(`${service.url}/${path}`)),
   );
@@ -83,21 +83,21 @@ it('tells in its own form what is wrong with a URL', async () => {
   ]);
 });
 
-it('goes on serving agents while idle connections are opened without end', async () => {
+it('continues to serve agents while idle connections keep opening', async () => {
   const idle = await Promise.all(Array.from({ length: 40 }, open));
   const closed = Promise.all(idle.map((socket) => once(socket.resume(), 'close')));
   expect((await host.checkIn()).status).toBe(200);
   await closed;
 });
 
-it('closes a connection beyond the cap', async () => {
+it('closes a connection above the limit', async () => {
   const sockets = await Promise.all(Array.from({ length: 70 }, open));
   await Promise.any(sockets.map((socket) => once(socket.resume(), 'close')));
   for (const socket of sockets) socket.destroy();
   expect((await host.post('check-in', checkInOf())).status).toBe(200);
 });
 
-it('closes a connection on which TLS does not begin', async () => {
+it('closes a connection that does not start TLS', async () => {
   const secure = await startService({ tls: createCa().issue(['localhost']), limits: { headMs: 300 } });
   const silent = connect(secure.port, '127.0.0.1').resume();
   const garbled = connect(secure.port, '127.0.0.1').resume();
@@ -106,7 +106,7 @@ it('closes a connection on which TLS does not begin', async () => {
   await secure.stop();
 });
 
-it('closes a download that nobody reads, and gives its place to others', async () => {
+it('closes a download that the client stops reading, and frees its place', async () => {
   const places = { max_requests: 5 };
   const other = await startService({ settings: places, limits: { stallMs: 1000 } });
   const reader = await addHost(other);
@@ -125,7 +125,7 @@ it('closes a download that nobody reads, and gives its place to others', async (
   await other.stop();
 });
 
-it('refuses a head that is too large', async () => {
+it('rejects a head that is too large', async () => {
   const socket = await open();
   socket.end(head('/healthz', `X: ${'x'.repeat(20_000)}`));
   expect(await text(socket)).toMatch(/^HTTP\/1.1 431/);

@@ -33,10 +33,13 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
   };
 }
 
-/** Answers what is not a request of HTTP, or did not arrive in time, and closes the connection; errors below HTTP only close it. */
+/**
+ * Answers data that is not HTTP, or that did not arrive in time, and closes the connection; errors below HTTP only
+ * close it.
+ */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   const code = error.code ?? '';
-  // Without a handshake nothing could be written, and the end of writing would never come.
+  // Before the handshake nothing can be written, and waiting for the end of writing would never finish.
   if (!/^(HPE|ERR_HTTP)_/.test(code) || !socket.writable) return void socket.destroy();
   const [status, reason] = clientErrors[code] ?? [400, 'Bad Request'];
   const told = status === 408 ? 'REQUEST_TIMEOUT' : 'REQUEST_INVALID';
@@ -52,21 +55,29 @@ const clientErrors: Record<string, [status: number, reason: string]> = {
 
 /** Limits against clients that are slow, silent or many. */
 export interface HttpLimits {
-  /** Milliseconds in which the head of a request must have arrived, the first one counted from the connection. */
+  /**
+   * Milliseconds in which the head of a request must arrive; for the first request, from the start of the connection.
+   */
   readonly headMs: number;
-  /** Milliseconds in which a JSON body must have arrived. */
+  /** Milliseconds in which a JSON body must arrive. */
   readonly bodyMs: number;
-  /** Milliseconds in which an archive must have arrived. */
+  /** Milliseconds in which an archive must arrive. */
   readonly uploadMs: number;
-  /** Milliseconds that a connection is kept between two requests. */
+  /** Milliseconds for which an idle connection is kept between two requests. */
   readonly idleMs: number;
-  /** Milliseconds in which a byte must flow while a request is answered, so that who stops reading holds nothing. */
+  /**
+   * Milliseconds in which at least one byte of an answer must be sent, so that a client that stops reading does not
+   * hold a place.
+   */
   readonly stallMs: number;
-  /** Connections that are open at once; more are closed. */
+  /** Largest number of open connections; further ones are closed. */
   readonly connections: number;
 }
 
-/** The limits of a service; a connection is kept for longer than hosts pause between two ticks, and the judging of a large bundle is no stall. */
+/**
+ * The limits of a service. A connection is kept longer than hosts pause between two ticks, and the validation of a
+ * large bundle is not a stall.
+ */
 export const httpLimits: HttpLimits = {
   headMs: 10_000,
   bodyMs: 20_000,

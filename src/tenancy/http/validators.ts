@@ -6,17 +6,17 @@ import { ApiError } from '../core/apiError.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import { backendStates, patterns } from '../../api/commonSchemas.ts';
 
-// Formats are documentation; what is checked stands in `pattern`.
+// Formats are only documentation; `pattern` is validated.
 const options = { useDefaults: true, validateFormats: false, strictTypes: false } as const;
 const json = new Ajv(options);
 /** Parameters and headers arrive as text. */
 const text = new Ajv({ ...options, coerceTypes: true });
-/** Agents may be newer than the service: what it does not know is removed. */
+/** Agents may be newer than the service: remove unknown fields. */
 const jsonOfAgents = new Ajv({ ...options, removeAdditional: 'all' });
 
-/** Compiles schemas of requests: bodies are taken as they are, parameters are converted from their text. */
+/** Compiles schemas of requests: bodies are validated unchanged, parameters are converted from text. */
 export const compileValidator = compilerWith(json);
-/** As `compileValidator`, for agents: unknown fields of bodies are removed. */
+/** Like `compileValidator`, for agents: removes unknown fields of bodies. */
 export const compileAgentValidator = compilerWith(jsonOfAgents);
 
 function compilerWith(bodies: Ajv): FastifySchemaCompiler<TSchema> {
@@ -26,7 +26,7 @@ function compilerWith(bodies: Ajv): FastifySchemaCompiler<TSchema> {
   };
 }
 
-/** Names the field and what is wrong with it, never its value. */
+/** Names the field and its fault, never its value. */
 function validationError(part: string | undefined, { errors }: ValidateFunction): ApiError {
   const [first] = errors ?? [];
   const field = [part, ...(first?.instancePath.split('/').slice(1) ?? [])].join('.');
@@ -35,7 +35,7 @@ function validationError(part: string | undefined, { errors }: ValidateFunction)
 
 const aCursor = 'must be `next` of the previous page';
 
-/** What operators are told of the forms that they type. */
+/** Descriptions of patterns for error messages to operators. */
 const forms = new Map([
   [patterns.env, 'must be the name of an environment: lowercase letters, digits and hyphens, at most 63'],
   [patterns.sha256, 'must be a digest of 64 digits from 0 to f'],
@@ -59,10 +59,10 @@ function detailOf({ params, propertyName, message = 'is invalid' }: Partial<Erro
 type Serialize = ReturnType<FastifySerializerCompiler<TSchema>>;
 
 const compile = createFactory()();
-/** By the text of the schema. */
+/** Compiled serializers by the text of the schema. */
 const compiled = new Map<string, Serialize>();
 
-/** Compiles schemas of answers, as Fastify does; those that are equal, as errors of all routes, only once. */
+/** Compiles schemas of answers, as Fastify does, but equal schemas only once, such as the errors of all routes. */
 export const compileSerializer: FastifySerializerCompiler<TSchema> = ({ schema, method, url, httpStatus = '' }) => {
   const text = JSON.stringify(schema);
   const serialize = compiled.get(text) ?? compile({ schema, method, url, httpStatus });
@@ -72,12 +72,12 @@ export const compileSerializer: FastifySerializerCompiler<TSchema> = ({ schema, 
 
 type Json = Record<string, unknown>;
 
-/** A description by codes alone, such as `ENV_NOT_FOUND, BUNDLE_NOT_FOUND`. */
+/** A description that consists only of codes, such as `ENV_NOT_FOUND, BUNDLE_NOT_FOUND`. */
 const codes = /^[A-Z_]+(, [A-Z_]+)*$/;
 
 /**
- * Moves schemas with a `title`, and error responses that are described by their codes, into the components of an OpenAPI
- * document, where each stands once. Throws if two that differ have one name.
+ * Moves schemas with a `title`, and error responses that are described by their codes, into the components of an
+ * OpenAPI document, without duplicates. Throws if two different ones have the same name.
  */
 export function shareComponents(document: Json): Json {
   const schemas = new Map<string, Json>();
@@ -95,7 +95,10 @@ export function shareComponents(document: Json): Json {
   return { ...document, paths, ...(webhooks !== undefined && { webhooks }), components };
 }
 
-/** A copy of a document's part, with each object replaced after those in it; `key` is where it stands. */
+/**
+ * Returns a copy of a document's part in which each object is replaced after its children; `key` is its name in the
+ * parent.
+ */
 function replaceObjects(part: unknown, replace: (node: Json, key: string) => Json, key = ''): unknown {
   if (Array.isArray(part)) return part.map((item) => replaceObjects(item, replace));
   if (typeof part !== 'object' || part === null) return part;

@@ -2,7 +2,7 @@ import { type BearerIdentity, createBearerCache } from './bearerCache.ts';
 
 const identity: BearerIdentity = { backendId: 'b-1', env: 'eu-1', generation: 1, accessor: 'a-1' };
 
-/** A cache over a secretstore that knows the bearer `known`, with a clock that the test sets. */
+/** A cache over a secretstore that knows only the bearer `known`, with a clock that the test sets. */
 function cacheAt(start: number) {
   const clock = { now: start };
   const asked: string[] = [];
@@ -21,7 +21,7 @@ function cacheAt(start: number) {
 it.each([
   ['an answer', 'known', identity, 60_000],
   ['a refusal', 'unknown', null, 5000],
-])('keeps %s for its time', async (_what, bearer, expected, lifetime) => {
+])('caches %s for the configured time', async (_what, bearer, expected, lifetime) => {
   const { cache, clock, asked } = cacheAt(0);
   expect(await cache(bearer)).toEqual(expected);
   clock.now = lifetime - 1;
@@ -32,13 +32,13 @@ it.each([
   expect(asked).toEqual([bearer, bearer]);
 });
 
-it('looks a bearer up once for all requests at the same time, and each bearer by itself', async () => {
+it('looks up a bearer once for concurrent requests, and each bearer separately', async () => {
   const { cache, asked } = cacheAt(0);
   expect(await Promise.all(['known', 'known', 'other'].map(cache))).toEqual([identity, identity, null]);
   expect(asked).toEqual(['known', 'other']);
 });
 
-it('does not keep a failure', async () => {
+it('does not cache a failure', async () => {
   const { cache, state } = cacheAt(0);
   state.away = true;
   await expect(cache('known')).rejects.toThrow('away');
@@ -46,7 +46,7 @@ it('does not keep a failure', async () => {
   expect(await cache('known')).toEqual(identity);
 });
 
-it('goes on answering from what it knows while the secretstore is away', async () => {
+it('continues to answer from the cache while the secretstore is down', async () => {
   const { cache, state } = cacheAt(0);
   await cache('known');
   state.away = true;

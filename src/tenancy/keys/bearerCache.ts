@@ -1,22 +1,25 @@
 import { hash } from 'node:crypto';
 import { agentRole, authMount, backendPrefix } from './secretstoreRoles.rules.ts';
 
-/** Whose token a bearer is, by the metadata that the secretstore keeps of it. */
+/** The owner of a bearer token, from the metadata in the secretstore. */
 export interface BearerIdentity {
   backendId: string;
   env: string;
   generation: number;
-  /** Names the token at the secretstore, where it can be revoked by it. */
+  /** Identifies the token at the secretstore, for example to revoke it. */
   accessor: string;
 }
 
-/** Looks a bearer up at the secretstore; null if the secretstore does not know it. Throws if it cannot be asked. */
+/**
+ * Looks up a bearer token at the secretstore; returns null if the secretstore does not know it. Throws if the
+ * secretstore cannot be called.
+ */
 export type LookUpBearer = (bearer: string) => Promise<BearerIdentity | null>;
 
-/** Milliseconds for which an answer of the secretstore is believed. */
+/** Milliseconds for which an answer of the secretstore is cached. */
 const KNOWN_MS = 60_000;
 const REFUSED_MS = 5000;
-/** Expired entries are removed when so many have been added. */
+/** Number of additions after which expired entries are removed. */
 const SWEEP_AFTER = 10_000;
 
 interface Entry {
@@ -24,15 +27,15 @@ interface Entry {
   expiresAt: number;
 }
 
-/** How often the cache knew a bearer, and how often the secretstore was asked. */
+/** Numbers of answers from the cache and of calls to the secretstore. */
 export interface BearerCounts {
   hits: number;
   misses: number;
 }
 
 /**
- * Keeps the answers to look-ups, by the digest of the bearer, which itself is not kept. Requests with one bearer at the
- * same time share one look-up; a look-up that fails is not kept. The clock counts milliseconds and never goes back.
+ * Caches look-ups by the digest of the bearer token; the token itself is not stored. Concurrent requests with one token
+ * share a look-up; failures are not cached. The clock counts milliseconds and never goes back.
  */
 export function createBearerCache(
   lookUp: LookUpBearer,
@@ -71,8 +74,8 @@ export function createBearerCache(
 }
 
 /**
- * Whose token it is, by the answer to its lookup; null for any token that the agents' role of our own mount has not
- * issued. A namespace below ours may have a mount of the same name, with keys of its own.
+ * The owner of a token from its look-up; null for a token that was not issued by the agents' role of the expected
+ * mount. A namespace below the expected one may have a mount of the same name, with separate keys.
  */
 export function bearerIdentityOf(token: Record<string, unknown>, namespace: string | null): BearerIdentity | null {
   const { path, namespace_path: where = '', accessor, meta } = token;

@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 describe('a grant', () => {
-  it('says backend, env and generation, for one audience and a limited time', async () => {
+  it('contains backend, environment and generation, for one audience and a limited time', async () => {
     await addKey(store, keyFile, now);
     const keys = await openKeyRing(store, keyFile);
     const [one, other] = [await signGrant(keys, subject, terms), await signGrant(keys, subject, terms)];
@@ -63,7 +63,7 @@ describe('a grant', () => {
     );
   });
 
-  it('is signed by the first key also when the clock was set back to before it', async () => {
+  it('is signed by the first key even if the clock was set back to before it', async () => {
     const first = await addKey(store, keyFile, now + 1);
     await addKey(store, keyFile, now + 2);
     const keys = await openKeyRing(store, keyFile);
@@ -72,7 +72,7 @@ describe('a grant', () => {
 });
 
 describe('a rotation', () => {
-  it('publishes the new key before it signs, and the old one while what it signed is valid', async () => {
+  it('publishes the new key before it signs, and the old one while its signatures are valid', async () => {
     const old = await addKey(store, keyFile, now);
     const fresh = await addKey(store, keyFile, now + PUBLISHED_AHEAD_MS);
     const keys = await openKeyRing(store, keyFile);
@@ -88,7 +88,7 @@ describe('a rotation', () => {
 });
 
 describe('a private key', () => {
-  it('lies in the store encrypted', async () => {
+  it('is stored encrypted', async () => {
     await addKey(store, keyFile, now);
     const { kid, sealed_key } = (await listSigningKeys(store))[0]!;
     const pem = unseal(keyFile, kid, sealed_key)!;
@@ -104,7 +104,7 @@ describe('a private key', () => {
       (sealed: string) => unseal(keyFile, 'kid', `${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`),
     ],
     ['cut short', (sealed: string) => unseal(keyFile, 'kid', sealed.slice(0, 20))],
-  ])('%s is not opened', (_how, open) => {
+  ])('%s is not decrypted', (_how, open) => {
     const sealed = seal(keyFile, 'kid', 'text');
     expect([unseal(keyFile, 'kid', sealed), open(sealed)]).toEqual(['text', null]);
   });

@@ -44,7 +44,7 @@ it('publishes a key that another process has added', async () => {
   expect(followed.current().signer(Date.now()).kid).toBe(kid);
 });
 
-it('keeps the keys that it has while new ones cannot be read', async () => {
+it('keeps the known keys while new ones cannot be read', async () => {
   const known = publishedKids();
   const sealed = await addKey(store, randomBytes(32), Date.now());
   await until(() => errors.length > 1);
@@ -55,7 +55,7 @@ it('keeps the keys that it has while new ones cannot be read', async () => {
   await until(() => publishedKids().includes(kid));
 });
 
-it('has ended all use of the store when it has stopped', async () => {
+it('stops using the store before stop() resolves', async () => {
   await followed.stop();
   const looks = errors.length;
   await addKey(store, randomBytes(32), Date.now());

@@ -3,18 +3,18 @@ import { type JWTPayload, SignJWT } from 'jose';
 import { algorithm, type KeyRing } from './keyRing.ts';
 import { backendPrefix, serviceRole } from './secretstoreRoles.rules.ts';
 
-/** What a grant or a lease says of a backend. */
+/** The backend that a grant or a lease describes. */
 export interface GrantSubject {
   id: string;
   env: string;
   generation: number;
 }
 
-/** For whom a JWT is, and for how long. */
+/** Audience and lifetime of a JWT. */
 interface GrantTerms {
   /** Base URL of this service. */
   issuer: string;
-  /** Audience that the role of the secretstore binds. */
+  /** Audience that the secretstore's role requires. */
   audience: string;
   lifetimeS: number;
   /** Milliseconds since 1970. */
@@ -27,18 +27,18 @@ export interface Grant {
   expiresAt: string;
 }
 
-/** Signs a JWT by which a backend logs in to the secretstore: a bootstrap grant or a lease. */
+/** Signs a JWT with which a backend logs in to the secretstore: a bootstrap grant or a lease. */
 export async function signGrant(
   keys: KeyRing,
   { id, env, generation }: GrantSubject,
   terms: GrantTerms,
 ): Promise<Grant> {
-  // the mount maps strings only into the metadata of a token
+  // The mount copies only strings into the metadata of a token.
   const claims = { env, gen: String(generation) };
   return sign(keys, { claims, subject: `${backendPrefix}${id}` }, terms);
 }
 
-/** Signs a JWT by which this service logs in to the secretstore. */
+/** Signs a JWT with which this service logs in to the secretstore. */
 export async function signServiceLogin(keys: KeyRing, terms: GrantTerms): Promise<Grant> {
   return sign(keys, { claims: {}, subject: serviceRole.subject }, terms);
 }

@@ -11,18 +11,18 @@ import {
 import type { SigningKeyRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
 
-/** Signs with ECDSA on P-256, which OpenBao, Vault and every JOSE library know. */
+/** Signs with ECDSA on P-256, which OpenBao, Vault and all JOSE libraries support. */
 export const algorithm = 'ES256';
 
-/** The keys of the service; each instance reads them anew once a minute. */
+/** The keys of the service; each instance reads them again once a minute. */
 export interface KeyRing {
-  /** The key that signs now, with its id. */
+  /** Returns the current signing key with its id. */
   signer: (now: number) => { kid: string; key: CryptoKey };
-  /** The public keys by which anything signed that is still valid can be verified (RFC 7517). */
+  /** Returns the public keys that verify all signatures that are still valid (RFC 7517). */
   jwks: () => { keys: JWK[] };
 }
 
-/** Reads the keys of the store. Throws KeyError if the key file does not fit. */
+/** Reads the keys of the store. Throws KeyError if the key file does not match. */
 export async function openKeyRing(store: Store, keyFile: Uint8Array): Promise<KeyRing> {
   const rows = await listSigningKeys(store);
   const keys = await Promise.all(rows.map(async (row) => ({ ...row, key: await openKey(row, keyFile) })));
@@ -32,12 +32,12 @@ export async function openKeyRing(store: Store, keyFile: Uint8Array): Promise<Ke
   };
 }
 
-/** The public keys in PEM, for who cannot fetch the list. */
+/** Returns the public keys in PEM, for a secretstore that cannot fetch the list. */
 export function publicKeyPems(keys: KeyRing): string[] {
   return keys.jwks().keys.map((key) => createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }));
 }
 
-/** Adds a key that signs from a time on. Returns its id. */
+/** Adds a key that signs from the given time. Returns its id. */
 export async function addKey(store: Store, keyFile: Uint8Array, activeFrom: number): Promise<string> {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
   const jwk = await exportJWK(publicKey);
@@ -48,7 +48,7 @@ export async function addKey(store: Store, keyFile: Uint8Array, activeFrom: numb
   return kid;
 }
 
-/** Deletes the keys by which nothing that is valid can have been signed. */
+/** Deletes the keys whose signatures have all expired. */
 export async function deleteExpiredKeys(store: Store, now: number): Promise<void> {
   const expired = expiredKeys(await listSigningKeys(store), now);
   if (expired.length > 0) await deleteSigningKeys(store, expired);
@@ -60,19 +60,19 @@ async function openKey({ kid, sealed_key }: SigningKeyRow, keyFile: Uint8Array):
   return importPKCS8(pem, algorithm);
 }
 
-/** Bytes of a key file; every instance of the service has the same one. */
+/** Bytes of a key file; every instance of the service has the same file. */
 export const KEY_FILE_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Encrypts a text (AES-256-GCM); `name` must be the same when it is opened. Returns base64. */
+/** Encrypts a text (AES-256-GCM); `unseal` needs the same `name`. Returns base64. */
 export function seal(keyFile: Uint8Array, name: string, text: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', keyFile, nonce).setAAD(Buffer.from(name));
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64');
 }
 
-/** Decrypts what `seal` has made; null if the key file or the name is another, or a byte has changed. */
+/** Decrypts the output of `seal`; returns null if the key file, the name or any byte differs. */
 export function unseal(keyFile: Uint8Array, name: string, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64');
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
@@ -87,16 +87,19 @@ export function unseal(keyFile: Uint8Array, name: string, sealed: string): strin
 }
 
 const MINUTE_MS = 60_000;
-/** A new key is published for so long before it signs: longer than instances and secretstore keep the old list. */
+/**
+ * Milliseconds for which a new key is published before it signs: longer than instances and the secretstore cache the
+ * old list.
+ */
 export const PUBLISHED_AHEAD_MS = 10 * MINUTE_MS;
-/** The longest life of anything that is signed: a grant. */
+/** The longest lifetime of a signature: the lifetime of a grant. */
 export const LONGEST_LIFE_MS = 24 * 60 * MINUTE_MS;
 
 type KeyTime = Pick<SigningKeyRow, 'kid' | 'active_from'>;
 
 /**
- * The key that signs: the one that became active last; of several that are still to become active, as after the clock was
- * set back, the first. Throws KeyError without a key.
+ * The key that signs: the one that became active last. If all become active later, for example after the clock was set
+ * back, the first one. Throws KeyError if there is no key.
  */
 function signingKey<Key extends KeyTime>(keys: Key[], now: number): Key {
   const ordered = keys.toSorted(byTime);
@@ -105,7 +108,7 @@ function signingKey<Key extends KeyTime>(keys: Key[], now: number): Key {
   return signing;
 }
 
-/** Ids of keys that another one has followed for longer than anything signed by them lives. */
+/** Ids of keys that were replaced longer ago than any of their signatures is valid. */
 function expiredKeys(keys: KeyTime[], now: number): string[] {
   const ordered = keys.toSorted(byTime);
   return ordered
@@ -120,7 +123,7 @@ function byTime(one: KeyTime, other: KeyTime): number {
   return one.active_from - other.active_from;
 }
 
-/** The signing keys cannot be used; the message says what an operator has to do. */
+/** The signing keys cannot be used; the message describes the operator's next step. */
 export class KeyError extends Error {
   constructor(message: string) {
     super(message);
@@ -128,25 +131,25 @@ export class KeyError extends Error {
   }
 }
 
-/** Milliseconds between two looks at the signing keys; a new one is published for longer before it signs. */
+/** Milliseconds between two reads of the signing keys; a new key is published for longer than this before it signs. */
 const LOOK_EVERY_MS = 60_000;
 
-/** The signing keys of a store that other processes rotate. */
+/** The signing keys of a store, including rotations by other processes. */
 export interface FollowedKeyRing {
-  /** The keys as they were read last. */
+  /** Returns the keys as they were last read. */
   current: () => KeyRing;
-  /** Ends it, when a look that has begun has ended. */
+  /** Stops following the keys, after a read in progress has finished. */
   stop: () => Promise<void>;
 }
 
-/** How keys are opened, and who is told of a look that failed; the keys stay as they were. */
+/** How to open the keys, and a callback for failed reads; the keys stay unchanged after a failure. */
 interface KeyRingSource {
   store: Store;
   keyFile: Uint8Array;
   onError: (error: unknown) => void;
 }
 
-/** Reads the signing keys now and then again and again. Throws KeyError if the key file does not fit. */
+/** Reads the signing keys now and then at intervals. Throws KeyError if the key file does not match. */
 export async function followKeyRing(
   { store, keyFile, onError }: KeyRingSource,
   everyMs = LOOK_EVERY_MS,
@@ -170,10 +173,10 @@ export async function followKeyRing(
   };
 }
 
-/** Encrypts by the key file what the store or a browser keeps and nobody is shown; `name` binds a text to its place. */
+/** Encrypts data in the store or in a browser with the key file; `name` binds a text to its purpose. */
 export interface Sealer {
   seal: (name: string, text: string) => string;
-  /** Null for what was not sealed by this key file under this name. */
+  /** Returns null for a text that was not sealed with this key file and name. */
   unseal: (name: string, sealed: string) => string | null;
 }
 
@@ -185,7 +188,7 @@ export function createSealer(keyFile: Uint8Array): Sealer {
   };
 }
 
-/** Keeps a new signing key. */
+/** Stores a new signing key. */
 async function addSigningKey(store: Store, row: SigningKeyRow): Promise<void> {
   await store.insertInto('signing_keys').values(row).execute();
 }

@@ -1,11 +1,11 @@
-/** Mount of the secretstore's JWT method, where grants, leases and the service log in. */
+/** Mount of the secretstore's JWT method, where hosts and the service log in. */
 export const authMount = 'jwt-tenancy';
 /** Mount of the versioned secrets. */
 export const secretsMount = 'deployd';
 
 /** `aud` of every JWT for the secretstore. */
 export const audience = 'secretstore';
-/** The `sub` of a grant or lease is this and the backend's id. */
+/** Prefix of the `sub` of a grant or lease; the backend's id follows. */
 export const backendPrefix = 'backend:';
 
 /** Role of hosts. */

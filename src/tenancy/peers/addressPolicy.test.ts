@@ -1,6 +1,8 @@
 import { isAllowedAddress } from './postWebhook.ts';
 
-/** Which of a public caller, one that may use private addresses, and one without TLS may send there. */
+/**
+ * Rows: which callers may send to an address: public ones, ones that may use private addresses, and ones without TLS.
+ */
 it.each([
   ['93.184.215.14', 'public private'],
   ['2606:2800:21f:cb07::1', 'public private'],
@@ -35,7 +37,7 @@ it.each([
   ['ff02::1', ''],
   ['2002:7f00:1::', ''],
   ['2001:0:1::1', ''],
-])('to %s: %s', (address, callers) => {
+])('callers that may send to %s: %s', (address, callers) => {
   const policies = {
     public: { allowsPrivate: false, loopbackOnly: false },
     private: { allowsPrivate: true, loopbackOnly: false },

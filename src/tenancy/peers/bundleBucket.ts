@@ -14,7 +14,7 @@ import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.t
 import { openRegularFile } from '../../core/files.ts';
 import { archiveName, type BundleStorage, type ByteRange, storageError } from './bundleStorage.ts';
 
-/** A bucket, and who uses it. */
+/** A bucket, and its use. */
 export interface Bucket {
   /** Base URL of the service; the bucket is the first part of the path. */
   url: string;
@@ -22,19 +22,19 @@ export interface Bucket {
   region: string;
   credentials: { accessKeyId: string; secretAccessKey: string };
   authorities: Authorities;
-  /** Whether it gives links to archives. */
+  /** Whether it issues links to archives. */
   givesLinks: boolean;
 }
 
-/** Each download holds one for as long as its host takes. */
+/** Largest number of connections: each download uses one for as long as its host takes. */
 const MAX_SOCKETS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** A download that has begun goes on after that. */
+/** Lifetime of a link in seconds; a started download continues after that. */
 const LINK_LIFETIME_S = 900;
-/** Silence of the service, or of the host that a download goes to. */
+/** Milliseconds without data from the service, or without reading by the downloading host. */
 const SOCKET_TIMEOUT_MS = 120_000;
 
-/** Keeps bundles in a bucket of an S3 service. */
+/** Stores bundles in a bucket of an S3 service. */
 export function createS3Storage({ bucket: Bucket, givesLinks, ...access }: Bucket): BundleStorage {
   const client = connect(access);
   const objectOf = (sha256: string) => ({ Bucket, Key: archiveName(sha256) });
@@ -59,7 +59,7 @@ export function createS3Storage({ bucket: Bucket, givesLinks, ...access }: Bucke
 }
 
 const ignore = () => undefined;
-/** The SDK would write to the console. */
+/** By default the SDK would write to the console. */
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket' | 'givesLinks'>): S3Client {
@@ -71,7 +71,7 @@ function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket
     region,
     credentials,
     logger: silent,
-    // What is stored has its own checksum, and what is read is verified by whoever reads it.
+    // Stored objects have their own checksum, and each reader verifies the data.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
@@ -83,7 +83,7 @@ function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket
   });
 }
 
-/** Streams a file; the service refuses it if what arrives has another sha256. */
+/** Streams a file to the service, which rejects it if the received data has another sha256. */
 async function put(client: S3Client, object: { Bucket: string; Key: string }, file: string): Promise<void> {
   await using archive = await openRegularFile(file, { follow: false });
   const { size } = await archive.stat();
@@ -93,7 +93,7 @@ async function put(client: S3Client, object: { Bucket: string; Key: string }, fi
     ContentLength: size,
     ChecksumSHA256: Buffer.from(object.Key, 'hex').toString('base64'),
   });
-  // The SDK would read a stream twice to sign its digest, which is known.
+  // The SDK would read a stream twice to sign its digest, which is already known.
   command.middlewareStack.add(
     (next) => (args) => {
       (args.request as { headers: Record<string, string> }).headers['x-amz-content-sha256'] = object.Key;
@@ -118,7 +118,7 @@ function rangeHeader({ start, end }: ByteRange): string {
   return `bytes=${start}-${end}`;
 }
 
-/** Runs a call of the storage; its error is told by what the service or the runtime calls it. */
+/** Runs a call of the storage; its error contains the code of the service or the runtime. */
 async function attempt<T>(doing: Parameters<typeof storageError>[0], work: () => Promise<T>): Promise<T> {
   try {
     return await work();

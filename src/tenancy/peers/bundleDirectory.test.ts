@@ -19,13 +19,13 @@ describe('bundles in a directory', () => {
     return { storage, broken: createDirectoryStorage(join(dir, 'loop')) };
   });
 
-  it('names what is wrong with the directory', async () => {
+  it('describes the fault of the directory', async () => {
     await writeFile(join(dir, 'file'), '');
     const inFile = createDirectoryStorage(join(dir, 'file', 'bundles'));
     await expect(inFile.check()).rejects.toThrow('bundle storage: cannot check: ENOTDIR');
   });
 
-  it('keeps nothing but archives, and removes what a crash has left', async () => {
+  it('stores only archives, and removes leftovers of a crash', async () => {
     const bundles = join(dir, 'bundles');
     await mkdir(bundles);
     const file = join(dir, 'file');
@@ -38,7 +38,7 @@ describe('bundles in a directory', () => {
     expect((await readdir(bundles)).toSorted()).toEqual(['.deployd.tmp-new', sha256]);
   });
 
-  it('keeps the archive before if it cannot be stored again', async () => {
+  it('keeps the previous archive if it cannot be stored again', async () => {
     const [bundles, file] = [join(dir, 'bundles'), join(dir, 'file')];
     await writeFile(file, 'a');
     const storage = createDirectoryStorage(bundles);
@@ -48,7 +48,7 @@ describe('bundles in a directory', () => {
     expect(await text((await storage.open(sha256))!)).toBe('a');
   });
 
-  it('does not read through a link', async () => {
+  it('does not follow a symbolic link', async () => {
     await symlink('/etc/passwd', join(dir, sha256));
     await expect(createDirectoryStorage(dir).open(sha256)).rejects.toThrow('bundle storage: cannot read: ELOOP');
   });

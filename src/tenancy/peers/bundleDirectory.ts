@@ -5,18 +5,18 @@ import { dirname, join } from 'node:path';
 import { openRegularFile } from '../../core/files.ts';
 import { archiveName, type BundleStorage, storageError } from './bundleStorage.ts';
 
-/** Bytes read at a time: many downloads go on at once, each with a few of these in memory. */
+/** Bytes to read at a time: many downloads run concurrently, each with a few of these chunks in memory. */
 const CHUNK_BYTES = 131_072;
-/** A temporary file that has not grown for so long was left by a crash. */
+/** Milliseconds after which a temporary file that has not grown counts as the leftover of a crash. */
 const STALE_MS = 3_600_000;
 const TEMPORARY = '.deployd.tmp-';
 
-/** Where bundles are kept that are not in a bucket. */
+/** Directory of bundles if no bucket is configured. */
 export function bundleDirectoryOf(stateDir: string): string {
   return join(stateDir, 'bundles');
 }
 
-/** Keeps bundles in a directory, which is created by the first call that writes. */
+/** Stores bundles in a directory, which the first write creates. */
 export function createDirectoryStorage(dir: string): BundleStorage {
   const pathOf = (sha256: string) => join(dir, archiveName(sha256));
   return {
@@ -51,7 +51,7 @@ export function createDirectoryStorage(dir: string): BundleStorage {
   };
 }
 
-/** Runs a call of the storage; the error of a system call is told by its code. */
+/** Runs a call of the storage; the error of a system call contains its code. */
 async function attempt<T>(doing: Parameters<typeof storageError>[0], work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -75,7 +75,7 @@ async function createDirectory(dir: string): Promise<void> {
   if (created !== undefined) await sync(dirname(created));
 }
 
-/** Gives `work` a name beside the archives; a file that still has it afterwards is removed. */
+/** Passes a temporary name next to the archives to `work`, and deletes a file that still has this name afterwards. */
 async function withTemporary(dir: string, work: (path: string) => Promise<void>): Promise<void> {
   const temporary = join(dir, `${TEMPORARY}${randomUUID()}`);
   try {
@@ -98,7 +98,7 @@ async function sync(path: string): Promise<void> {
   await handle.sync();
 }
 
-/** Takes one error code for a result. */
+/** Converts one error code to a result. */
 function ignoring<T = void>(code: string, result?: T): (error: unknown) => T {
   return (error) => {
     if (codeOf(error) === code) return result as T;

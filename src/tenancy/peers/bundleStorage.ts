@@ -8,27 +8,27 @@ export interface ByteRange {
   end: number;
 }
 
-/** Where archives of bundles are kept, by their sha256. Each call throws `PeerError` if the storage cannot be used. */
+/** Storage of bundles' archives, by their sha256. Each call throws `PeerError` if the storage cannot be used. */
 export interface BundleStorage {
-  /** Keeps an archive durably from a file of this host, which the caller removes; one that is there already is replaced. */
+  /** Stores a local file as an archive durably, replacing an existing one; the caller deletes the file. */
   store: (sha256: string, file: string) => Promise<void>;
   /**
-   * The bytes of an archive, or a range of them, which the caller reads to the end or destroys; null if it is not kept.
-   * An archive that is removed meanwhile is read to its end.
+   * Returns the bytes of an archive, or a range of them, which the caller must read to the end or destroy; null if it
+   * is not stored. An archive that is removed meanwhile can still be read to its end.
    */
   open: (sha256: string, range?: ByteRange) => Promise<Readable | null>;
   /**
-   * A URL at which an archive can be read for some minutes by whoever has it, which makes it a secret; null where the
-   * storage gives none.
+   * Returns a URL from which anyone can read an archive for some minutes, so it is a secret; null if the storage does
+   * not support links.
    */
   link: (sha256: string) => Promise<string | null>;
-  /** Removes an archive; one that is unknown is taken for removed. */
+  /** Removes an archive; an unknown one counts as removed. */
   remove: (sha256: string) => Promise<void>;
   /** Throws unless archives can be written. */
   check: () => Promise<void>;
 }
 
-/** The name of an archive in its storage. Throws a TypeError for anything but a digest, which would be a bug. */
+/** The name of an archive in its storage. Throws a TypeError if the argument is not a digest, which would be a bug. */
 export function archiveName(sha256: string): string {
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw new TypeError('not a sha256 digest');
   return sha256;
@@ -44,7 +44,7 @@ export function reasonOf({ code, untrusted }: TransportError, authorities: strin
   return untrusted === null ? code : `${untrusted.problem}: ${certificateCure(untrusted, authorities)}`;
 }
 
-/** A peer of the service that cannot be used; the message names peer, call and reason, and never a secret. */
+/** A peer of the service cannot be used; the message names the peer, the call and the reason, and never a secret. */
 export class PeerError extends Error {
   readonly peer: 'secretstore' | 'bundle storage' | 'mesh controller' | 'identity provider';
   /** Seconds after which the peer may be tried again. */

@@ -28,36 +28,39 @@ import { PeerError, reasonOf } from './bundleStorage.ts';
 /** Claims of an OpenID provider about a person. */
 export type PersonClaims = Readonly<Record<string, unknown>>;
 
-/** What the service must remember between the two halves of a sign-in; whoever has it can finish the sign-in. */
+/** State of a sign-in between its two halves; anyone who has it can finish the sign-in. */
 export interface SignInSecrets {
   readonly state: string;
   readonly nonce: string;
   readonly codeVerifier: string;
 }
 
-/** What an OpenID provider has told of a person, by signed or direct answers only. */
+/** Data about a person from an OpenID provider, only from signed or direct answers. */
 export interface KnownPerson {
-  /** `sub`, and the claims of the ID token and, where it has no groups, of the userinfo endpoint. */
+  /** `sub`, and the claims of the ID token and, if that has no groups, of the userinfo endpoint. */
   readonly claims: PersonClaims & { readonly sub: string };
   readonly refreshToken: string | null;
 }
 
-/** An OpenID provider. Each call throws PeerError if it cannot be used, and SignInError if what it says is not to be believed. */
+/**
+ * An OpenID provider. Each call throws PeerError if the provider cannot be used, and SignInError if its answer is not
+ * trustworthy.
+ */
 export interface IdentityProvider {
   readonly issuer: string;
-  /** Reads its description. */
+  /** Reads the provider's metadata. */
   check: () => Promise<void>;
-  /** The address at which a person signs in. */
+  /** Returns the address at which a person signs in. */
   beginSignIn: () => Promise<{ url: string; secrets: SignInSecrets }>;
-  /** Exchanges the code of a callback, given with its query. */
+  /** Exchanges the code of a callback, given its query. */
   finishSignIn: (query: string, secrets: SignInSecrets) => Promise<KnownPerson>;
-  /** Asks again about a person, by the newest refresh token. */
+  /** Queries the provider about a person again, with the newest refresh token. */
   refresh: (refreshToken: string, subject: string) => Promise<KnownPerson>;
-  /** The address at which a person signs out of the provider; null where it has none. */
+  /** Returns the address at which a person signs out of the provider; null if it has none. */
   signOutUrl: () => Promise<string | null>;
 }
 
-/** A sign-in or refresh that the provider has refused (`denied`), or whose answer does not hold (`invalid`). */
+/** The provider refused a sign-in or refresh (`denied`), or its answer is not valid (`invalid`). */
 export class SignInError extends Error {
   readonly reason: 'denied' | 'invalid';
 
@@ -68,17 +71,17 @@ export class SignInError extends Error {
   }
 }
 
-/** An OpenID provider, and how the service is known there. */
+/** An OpenID provider, and the service's registration there. */
 interface ProviderOptions {
-  /** Exactly as the provider calls itself. */
+  /** Exactly the issuer that the provider announces. */
   issuer: string;
   authorities: Authorities;
   clientId: string;
   clientSecret: string;
   scopes: readonly string[];
-  /** Which claim must be asked for at the userinfo endpoint where the ID token has it not. */
+  /** The claim to request at the userinfo endpoint if the ID token lacks it. */
   groupsClaim: string;
-  /** Where it sends people back to, after they signed in and out. */
+  /** Address to which the provider redirects people after signing in or out. */
   callbackUrl: string;
   signedOutUrl: string;
   /** Milliseconds, of a clock that never goes back. */
@@ -87,14 +90,16 @@ interface ProviderOptions {
 
 /** Largest answer in bytes; a person may be in thousands of groups. */
 const MAX_BYTES = 1_048_576;
-/** Seconds in which an answer must be there. */
+/** Seconds within which the provider must answer. */
 const TIMEOUT_S = 10;
-/** Milliseconds for which the provider's own description is used. */
+/** Milliseconds for which the provider's metadata is cached. */
 const DESCRIPTION_KEPT_MS = 3600_000;
 
 type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
 
-/** Opens an OpenID provider: authorization code with PKCE (S256), state and nonce; nothing is called before the first use. */
+/**
+ * Opens an OpenID provider: authorization code with PKCE (S256), state and nonce; makes no call before the first use.
+ */
 export function openIdentityProvider(options: ProviderOptions): IdentityProvider {
   const { issuer, scopes, groupsClaim, callbackUrl, signedOutUrl } = options;
   const describe = keepDescription(options);
@@ -135,7 +140,7 @@ export function openIdentityProvider(options: ProviderOptions): IdentityProvider
   };
 }
 
-/** The provider's description (OpenID Connect Discovery), read anew once an hour; a failure is not kept. */
+/** Caches the provider's metadata (OpenID Connect Discovery) for an hour; a failure is not cached. */
 function keepDescription(options: ProviderOptions): () => Promise<Configuration> {
   const { issuer, clientId, clientSecret, authorities, clock } = options;
   const fetch = createFetch(authorities, { maxBytes: MAX_BYTES, connectTimeoutMs: TIMEOUT_S * 1000 });
@@ -143,7 +148,7 @@ function keepDescription(options: ProviderOptions): () => Promise<Configuration>
     discovery(new URL(issuer), clientId, {}, clientAuth(clientSecret), {
       [customFetch]: fetch,
       timeout: TIMEOUT_S,
-      // An ID token counts by its signature, not by the connection that brought it.
+      // Verify an ID token by its signature, even though it came over a direct connection.
       execute: [enableNonRepudiationChecks],
     });
   let last: { at: number; description: Promise<Configuration> } | undefined;
@@ -157,7 +162,7 @@ function keepDescription(options: ProviderOptions): () => Promise<Configuration>
   };
 }
 
-/** The client secret in the header, which is the default of the standard, or in the body where the provider wants that. */
+/** Sends the client secret in the header, the default of the standard, or in the body if the provider requires that. */
 function clientAuth(secret: string): ClientAuth {
   const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
@@ -185,12 +190,12 @@ function translated<Args extends unknown[], Result>(call: (...args: Args) => Pro
     call(...args).catch((error: unknown) => Promise.reject(providerError(error)));
 }
 
-/** Errors of OAuth by which a provider says that the person, or the grant, is refused. */
+/** OAuth errors with which a provider refuses the person or the grant. */
 const denials = ['access_denied', 'invalid_grant', 'login_required', 'consent_required', 'interaction_required'];
-/** What the library says of an answer that shows the provider itself to be out of order. */
+/** Error codes of the library that show a faulty provider. */
 const unusable = ['OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_TIMEOUT', 'OAUTH_PARSE_ERROR'];
 
-/** An error of the library as the service tells it: the library's own may hold tokens and claims. */
+/** Converts an error of the library, whose message may contain tokens and claims, to an error of the service. */
 function providerError(error: unknown): Error {
   if (error instanceof SignInError) return error;
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError) return oauthError(error.error);

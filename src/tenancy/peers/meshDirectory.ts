@@ -2,7 +2,7 @@ import { type Management, type ManagementOptions, openManagement } from '../../m
 import { MeshError } from '../../mesh/meshError.ts';
 import { PeerError } from './bundleStorage.ts';
 
-/** A directory that is used until it is closed. */
+/** A directory that stays open until it is closed. */
 export interface OpenMeshDirectory extends MeshDirectory {
   close: () => Promise<void>;
 }
@@ -10,7 +10,7 @@ export interface OpenMeshDirectory extends MeshDirectory {
 /** Milliseconds of each request to a controller. */
 const TIMEOUT_MS = 10_000;
 
-/** Opens the directory of a mesh; nothing is called before the first use. */
+/** Opens the directory of a mesh; makes no call before the first use. */
 export function openMeshDirectory(options: Omit<ManagementOptions, 'timeoutMs'>): OpenMeshDirectory {
   const management = openManagement({ ...options, timeoutMs: TIMEOUT_MS });
   const ask = <T>(call: (management: Management) => Promise<T>): Promise<T> =>
@@ -25,16 +25,19 @@ export function openMeshDirectory(options: Omit<ManagementOptions, 'timeoutMs'>)
   };
 }
 
-/** The full name of a host's identity: apart from those that others make at the controller. */
+/** The full name of a host's identity, which distinguishes it from other identities at the controller. */
 function identityName(name: string): string {
   return `deployd-host.${name}`;
 }
 
-/** Identities of hosts at the controller of the mesh. Each call throws `PeerError` if the controller cannot be used. */
+/** Identities of hosts at the mesh controller. Each call throws `PeerError` if the controller cannot be used. */
 export interface MeshDirectory {
-  /** Makes an identity anew, without role attributes; returns its one-time enrolment JWT. `name` begins with the backend's id. */
+  /**
+   * Creates or replaces an identity without role attributes; returns its one-time enrolment JWT. `name` starts with the
+   * backend's id.
+   */
   createIdentity: (name: string) => Promise<string>;
-  /** Deletes an identity; one that is unknown is taken for deleted. */
+  /** Deletes an identity; an unknown one counts as deleted. */
   deleteIdentity: (name: string) => Promise<void>;
   /** Throws unless the controller accepts the service. */
   check: () => Promise<void>;

@@ -20,7 +20,7 @@ const send = (changes: Partial<WebhookTransport> & { url?: string; answerBytes?:
   return post({ url: new URL(url), headers, body, answerBytes, signal });
 };
 
-it('sends the body over TLS to an authority that is trusted, by address and by name', async () => {
+it('sends the body over TLS to a trusted certificate, by address and by name', async () => {
   await started(ca.issue(serverNames));
   expect(await send()).toEqual({ status: 204, retryAfterS: null, body: '' });
   expect(await send({ url: receiver.url.replace('127.0.0.1', 'localhost') })).toMatchObject({ status: 204 });
@@ -32,7 +32,7 @@ it.each([
   ['another authority', () => createCa().issue(serverNames), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ['another name', () => ca.issue(['elsewhere.example']), 'ERR_TLS_CERT_ALTNAME_INVALID'],
   ['an old date', () => ca.issue(serverNames, { expired: true }), 'CERT_HAS_EXPIRED'],
-])('sends nothing to a certificate of %s', async (_what, issue, code) => {
+])('sends nothing to a server whose certificate has %s', async (_what, issue, code) => {
   await started(issue());
   expect(await send()).toMatchObject({
     status: null,
@@ -42,20 +42,20 @@ it.each([
   expect(receiver.arrivals).toEqual([]);
 });
 
-it('tells a redirect and does not follow it', async () => {
+it('returns a redirect and does not follow it', async () => {
   await started();
   receiver.replies.push((response) => response.writeHead(307, { location: '/elsewhere' }).end());
   expect(await send()).toEqual({ status: 307, retryAfterS: null, body: '' });
   expect(receiver.arrivals).toHaveLength(1);
 });
 
-it('tells when to come back', async () => {
+it('returns the time to retry', async () => {
   await started();
   receiver.replies.push((response) => response.writeHead(429, { 'retry-after': '17' }).end());
   expect(await send()).toEqual({ status: 429, retryAfterS: 17, body: '' });
 });
 
-it('reads nothing of an endless answer', async () => {
+it('does not read an endless answer', async () => {
   await started();
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   receiver.replies.push((response) => {
@@ -67,7 +67,7 @@ it('reads nothing of an endless answer', async () => {
   await closed;
 });
 
-it('reads as much of an answer as is wanted, of an endless one too', async () => {
+it('reads only the requested part of an answer, even of an endless one', async () => {
   await started();
   receiver.replies.push((response) => response.end('{"pass":true}'));
   expect(await send({ answerBytes: 4096 })).toEqual({ status: 200, retryAfterS: null, body: '{"pass":true}' });
@@ -81,7 +81,7 @@ it('reads as much of an answer as is wanted, of an endless one too', async () =>
   await closed;
 });
 
-it('gives an endpoint up that ends in the middle of its answer, or never ends it', async () => {
+it('gives up on an answer that breaks off or never ends', async () => {
   await started();
   receiver.replies.push((response) => {
     response.writeHead(200, { 'content-length': '13' }).write('{"pass"', () => response.destroy());
@@ -91,20 +91,20 @@ it('gives an endpoint up that ends in the middle of its answer, or never ends it
   expect(await send({ answerBytes: 4096, timeoutMs: 200 })).toEqual({ status: null, code: 'TIMEOUT' });
 });
 
-it('refuses an endless head', async () => {
+it('rejects an endless head', async () => {
   await started();
   receiver.replies.push((response) => response.writeHead(200, { x: 'a'.repeat(20_000) }).end());
   expect(await send()).toEqual({ status: null, code: 'HPE_HEADER_OVERFLOW' });
 });
 
-it('gives an endpoint up that switches to another protocol instead of answering', async () => {
+it('gives up on an endpoint that switches to another protocol instead of answering', async () => {
   await started();
   const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
   receiver.replies.push((response) => void response.socket!.write(upgrade));
   expect(await send()).toEqual({ status: null, code: 'ECONNRESET' });
 });
 
-it('gives an endpoint up that does not answer, and one that is not there', async () => {
+it('gives up on an endpoint that does not answer, or does not exist', async () => {
   await started();
   receiver.replies.push(() => undefined);
   expect(await send({ timeoutMs: 50 })).toEqual({ status: null, code: 'TIMEOUT' });
@@ -114,7 +114,7 @@ it('gives an endpoint up that does not answer, and one that is not there', async
   await started();
 });
 
-it('ends with the service', async () => {
+it('stops with the service', async () => {
   await started();
   const stopping = new AbortController();
   receiver.replies.push(() => stopping.abort());
@@ -144,8 +144,8 @@ describe('an address that is not allowed', () => {
     ['loopback', 'https://127.0.0.1', false],
     ['loopback by name', 'https://localhost', false],
     ['loopback in another notation', 'https://0x7f000001', false],
-    ['loopback as an address of IPv6', 'https://[::ffff:127.0.0.1]', false],
-    ['the metadata of a cloud, though private ones are allowed', 'https://169.254.169.254', true],
+    ['loopback as an IPv6 address', 'https://[::ffff:127.0.0.1]', false],
+    ['cloud metadata, even if private addresses are allowed', 'https://169.254.169.254', true],
     ['this host', 'https://0.0.0.0', true],
   ])('gets no connection: %s', async (_what, origin, allowsPrivate) => {
     expect(await send({ url: `${origin}:${port}/`, allowsPrivate })).toEqual({

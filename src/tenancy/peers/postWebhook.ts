@@ -7,30 +7,34 @@ import { parseRetryAfter } from '../../core/http.rules.ts';
 import { open } from '../../core/nodeClient.ts';
 import type { Untrusted } from '../../core/untrusted.rules.ts';
 
-/** One webhook as it is sent. */
+/** One request to a webhook. */
 interface WebhookPost {
   url: URL;
   headers: Record<string, string>;
   body: string;
-  /** Bytes of the answer's body that are read at most; 0 for none. */
+  /** Largest number of bytes to read of the answer's body; 0 for none. */
   answerBytes: number;
   signal: AbortSignal;
 }
 
 /**
- * What became of a webhook: the status, the seconds that the endpoint asks to be left alone (null if it does not) and what was
- * read of the body, or why nothing was answered: a code of node:net or node:tls, `ADDRESS_FORBIDDEN` or `TIMEOUT`.
+ * Result of one request to a webhook: the status, the seconds that the endpoint asks to wait (or null) and the part of
+ * the body that was read. Without an answer, the reason: a code of node:net or node:tls, `ADDRESS_FORBIDDEN` or
+ * `TIMEOUT`.
  */
 type WebhookAnswer =
   { status: number; retryAfterS: number | null; body: string } | { status: null; code: string; untrusted?: Untrusted };
 
-/** Sends a webhook once. Follows no redirect, and reads no more of an answer than its head and `answerBytes`; never throws. */
+/**
+ * Sends a request to a webhook once. Follows no redirect, and reads only the head and `answerBytes` of an answer; never
+ * throws.
+ */
 export type PostWebhook = (post: WebhookPost) => Promise<WebhookAnswer>;
 
-/** What holds for all webhooks. */
+/** Settings of all webhooks. */
 export interface WebhookTransport {
   authorities: Authorities;
-  /** Milliseconds from the look-up of the address to the end of what is read of the answer. */
+  /** Milliseconds from the look-up of the address until the answer is read. */
   timeoutMs: number;
   /** Whether loopback, private and shared addresses are allowed. */
   allowsPrivate: boolean;
@@ -39,13 +43,13 @@ export interface WebhookTransport {
 /** Largest head of an answer, in bytes. */
 const MAX_HEAD_BYTES = 16_384;
 
-/** Creates what sends webhooks, each over a connection of its own. */
+/** Returns the function that sends webhooks, each over a separate connection. */
 export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: WebhookTransport): PostWebhook {
   const trust = { context: createTlsContext(authorities) };
   const agents = createAgents(trust, { connectTimeoutMs: timeoutMs, keepAlive: false });
   return async ({ url, headers, body, answerBytes, signal }) => {
     const policy = policyFor(url, allowsPrivate);
-    // An address is not looked up.
+    // An address needs no look-up, so check it here.
     if (!isAllowedHost(url, policy)) return { status: null, code: FORBIDDEN };
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
@@ -64,7 +68,7 @@ export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: Web
 
 const FORBIDDEN = 'ADDRESS_FORBIDDEN';
 
-/** As much of a body as is wanted; the connection is closed then, whatever else would come. */
+/** Reads up to `bytes` of a body, then closes the connection. */
 async function bodyOf(response: Readable, bytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -79,7 +83,7 @@ async function bodyOf(response: Readable, bytes: number): Promise<string> {
   return Buffer.concat(chunks).subarray(0, bytes).toString();
 }
 
-/** Resolves a name to the addresses that the policy allows; the connection is made to these and no others. */
+/** Resolves a name only to addresses that the policy allows; the connection uses these addresses. */
 function lookupWithin(policy: AddressPolicy): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
@@ -92,33 +96,33 @@ function lookupWithin(policy: AddressPolicy): LookupFunction {
   };
 }
 
-/** Of an error nothing but its code is passed on: it may hold the URL. */
+/** Passes on only the code of an error: its message may contain the URL. */
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? code : 'UNKNOWN';
 }
 
-/** Where a webhook may go. */
+/** Rules for the addresses of webhooks. */
 interface AddressPolicy {
   /** Whether loopback, private and shared addresses are allowed. */
   allowsPrivate: boolean;
-  /** Only loopback: nothing encrypts the call. */
+  /** Allows only loopback, because nothing encrypts the call. */
   loopbackOnly: boolean;
 }
 
-/** Whether a webhook may be sent to an address, which a name was resolved to. */
+/** Whether a webhook may be sent to a resolved address. */
 export function isAllowedAddress(address: string, { allowsPrivate, loopbackOnly }: AddressPolicy): boolean {
   const isIn = (list: BlockList) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   if (isIn(never) || (loopbackOnly && !isIn(loopback))) return false;
   return allowsPrivate || !(isIn(loopback) || isIn(internal));
 }
 
-/** Where a URL may lead: without TLS only to loopback. */
+/** The rules for a URL: without TLS, only loopback. */
 export function policyFor({ protocol }: URL, allowsPrivate: boolean): AddressPolicy {
   return { allowsPrivate, loopbackOnly: protocol !== 'https:' };
 }
 
-/** False for a URL with an address, instead of a name, that is not allowed. */
+/** False for a URL that contains a forbidden address instead of a name. */
 export function isAllowedHost({ hostname }: URL, policy: AddressPolicy): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) === 0 || isAllowedAddress(host, policy);
@@ -126,7 +130,10 @@ export function isAllowedHost({ hostname }: URL, policy: AddressPolicy): boolean
 
 const loopback = blockList('127.0.0.0/8', '::1/128');
 
-/** Private, shared and unique local networks, those of tests, and IPv6 for IPv4 addresses, which leads to any of them. */
+/**
+ * Private, shared, unique local and test networks, and IPv6 ranges that embed IPv4 addresses, which lead to any of
+ * these.
+ */
 const internal = blockList(
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -139,7 +146,10 @@ const internal = blockList(
   '::/96',
 );
 
-/** Where clouds have their metadata, link-local or not; this host, multicast, reserved; and tunnels that hide an address. */
+/**
+ * Addresses of cloud metadata, link-local or not; this host, multicast and reserved ranges; and tunnels that hide an
+ * address.
+ */
 const never = blockList(
   '0.0.0.0/8',
   '169.254.0.0/16',

@@ -45,16 +45,16 @@ async function tokenOfBackend(): Promise<string> {
 
 const ownTokens = () => fixture.tokens().filter(({ meta }) => meta['role'] === 'tenancy-service');
 const callsOf = (route: string) => fixture.requests.filter((request) => request.route === route).length;
-/** Every token of the service is revoked, as by an operator. */
+/** Revokes every token of the service, as an operator could. */
 const revokeOwn = () => ownTokens().forEach(({ accessor }) => fixture.revoke(accessor));
 
 describe('a refused lookup', () => {
-  it('is believed when the service’s own token serves', async () => {
+  it('is trusted if the service’s own token works', async () => {
     expect(await secretstore.lookUpToken('none')).toBeNull();
     expect([callsOf('login'), callsOf('lookup')]).toEqual([1, 2]);
   });
 
-  it('is asked again after the service’s own token has died', async () => {
+  it('is repeated after the service’s own token has expired', async () => {
     const bearer = await tokenOfBackend();
     await secretstore.check();
     revokeOwn();
@@ -62,7 +62,7 @@ describe('a refused lookup', () => {
     expect(ownTokens()).toHaveLength(2);
   });
 
-  it('is an error when the service may not look tokens up', async () => {
+  it('is an error if the service may not look up tokens', async () => {
     const bearer = await tokenOfBackend();
     fixture.mount.roles['tenancy-service']!.policies = ['other'];
     await expect(secretstore.lookUpToken(bearer)).rejects.toThrow(
@@ -71,7 +71,7 @@ describe('a refused lookup', () => {
     expect(ownTokens()).toHaveLength(2);
   });
 
-  it('is not asked for an empty bearer, which would mean the service itself', async () => {
+  it('is skipped for an empty bearer, which would mean the service itself', async () => {
     expect(await secretstore.lookUpToken('')).toBeNull();
     expect(fixture.requests.map(({ route }) => route)).toEqual(['login', 'lookup']);
   });
@@ -94,25 +94,35 @@ it.each<[string, () => unknown, string | RegExp, number]>([
   ['sealed', () => fixture.seal(), /login answered 503 \(Vault is sealed\)/, 5],
   ['a standby', () => fixture.standby('https://other'), /login answered 307 \(the node is a standby\)/, 5],
   ['overloaded', () => fixture.rateLimit(17), /login answered 429 \(request path/, 17],
-  ['overloaded for an unlikely time', () => fixture.rateLimit(86_400), /login answered 429 \(request path/, 5],
+  ['overloaded for an implausible time', () => fixture.rateLimit(86_400), /login answered 429 \(request path/, 5],
   [
     'not trusted',
     () => fixture.setCertificate(ca.issue(serverNames, { expired: true })),
     /login: the certificate of "127\.0\.0\.1" expired at .*: renew the certificate on the server/,
     5,
   ],
-  ['away', () => fixture.stopListening(), 'login: ECONNREFUSED', 5],
-  ['too talkative', () => fixture.answerNext('login', { padBytes: 5_000_000 }), 'login: TOO_LARGE', 5],
-  ['odd', () => fixture.answerNext('login', { status: 200, body: { auth: {} } }), 'answer to the login cannot be', 5],
-  ['broken', () => fixture.answerNext('lookup', { status: 200, body: 'x' }), 'answer to the token lookup cannot be', 5],
-])('a secretstore that is %s is an error that says when to come again', async (_what, happens, why, retryAfterS) => {
+  ['down', () => fixture.stopListening(), 'login: ECONNREFUSED', 5],
+  ['sending too much', () => fixture.answerNext('login', { padBytes: 5_000_000 }), 'login: TOO_LARGE', 5],
+  [
+    'returning an unusable login',
+    () => fixture.answerNext('login', { status: 200, body: { auth: {} } }),
+    'answer to the login cannot be',
+    5,
+  ],
+  [
+    'returning an unusable lookup',
+    () => fixture.answerNext('lookup', { status: 200, body: 'x' }),
+    'answer to the token lookup cannot be',
+    5,
+  ],
+])('returns an error with a retry time for a secretstore that is %s', async (_what, happens, why, retryAfterS) => {
   await happens();
   const error = await secretstore.check().catch((failure: unknown) => failure);
   expect(error).toBeInstanceOf(PeerError);
   expect(error).toMatchObject({ peer: 'secretstore', retryAfterS, message: expect.stringMatching(why) as string });
 });
 
-it.each([412, 472, 473])('a call is repeated when a node that lags behind answers it with %i', async (status) => {
+it.each([412, 472, 473])('repeats a call when a lagging node answers it with %i', async (status) => {
   const lagging = { status, body: { errors: ['required index state not present'] } };
   fixture.answerNext('login', lagging);
   await secretstore.check();
@@ -122,19 +132,19 @@ it.each([412, 472, 473])('a call is repeated when a node that lags behind answer
 });
 
 describe('an error', () => {
-  it('repeats no value of a secret, even if the secretstore does', async () => {
+  it('does not contain the value of a secret, even if the secretstore repeats it', async () => {
     fixture.answerNext('secret', { status: 400, body: { errors: ['cannot convert canary'] } });
     const write = secretstore.writeSecret({ env: 'eu-1', key: 'db', data: { password: 'canary' } });
     await expect(write).rejects.toThrow(/^secretstore: write of a secret answered 400$/);
   });
 
-  it('of a missing mount is not taken for an env without secrets', async () => {
+  it('reports a missing mount, not an environment without secrets', async () => {
     fixture.answerNext('metadata', { status: 404, body: { errors: ['no handler for route "deployd/"'] } });
     await expect(secretstore.listSecrets('eu-1')).rejects.toThrow('list of secrets answered 404 (no handler for route');
   });
 });
 
-it('destroys the secrets of one env, those in folders too, until it is told to stop', async () => {
+it('destroys all secrets of one environment, including folders, until it is stopped', async () => {
   for (const path of ['eu-1/see/a', 'eu-1/see/b/c', 'eu-1/see/b/d/e', 'eu-10/see/a']) {
     fixture.secrets.put(`deployd/data/${path}`, { value: 'x' });
   }

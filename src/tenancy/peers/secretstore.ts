@@ -12,7 +12,7 @@ import {
   unusableAnswer,
 } from './secretstoreClient.ts';
 
-/** A secretstore, and how the service logs in there. */
+/** A secretstore, and the service's login there. */
 interface SecretstoreOptions extends SecretstoreAddress {
   /** Signs the JWT of a login. */
   signLogin: () => Promise<string>;
@@ -20,13 +20,13 @@ interface SecretstoreOptions extends SecretstoreAddress {
   clock: () => number;
 }
 
-/** A secretstore that is used until it is closed. */
+/** A secretstore that stays open until it is closed. */
 export interface OpenSecretstore extends Secretstore {
-  /** Revokes the service's token if that can be done, and closes all connections. */
+  /** Revokes the service's token if possible, and closes all connections. */
   close: () => Promise<void>;
 }
 
-/** Opens a secretstore; nothing is called before the first use. */
+/** Opens a secretstore; makes no call before the first use. */
 export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOptions): OpenSecretstore {
   const client = createSecretstoreClient(address);
   const session = createServiceSession(async () => logIn(client, await signLogin()), clock);
@@ -41,7 +41,8 @@ export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOpt
     lookUpToken: async (bearer) => {
       const found = await session.use(async (token) => {
         const known = await lookUp(client, token, bearer);
-        // a dead token or a wrong policy of ours must not count against the bearer: it is believed with a token that serves
+        // A dead token or a wrong policy of the service must not count against the bearer: accept the refusal only if
+        // the token works.
         return known !== null || (await lookUp(client, token, token)) !== null ? { known } : undefined;
       });
       return found.known && bearerIdentityOf(found.known, address.namespace);
@@ -79,13 +80,13 @@ async function logIn(client: SecretstoreClient, jwt: string): Promise<IssuedToke
   return { token, accessor, ttlS };
 }
 
-/** What the secretstore knows of a token, by another one; null if it refuses one of the two. */
+/** Looks up a token with another one; returns null if the secretstore refuses either. */
 async function lookUp(
   client: SecretstoreClient,
   token: string,
   about: string,
 ): Promise<Record<string, unknown> | null> {
-  // an empty text would mean the caller's own token
+  // An empty text would mean the caller's own token.
   if (about === '') return null;
   const call = { what: 'token lookup', method: 'POST', path: 'auth/token/lookup', accepts: [400, 403] } as const;
   const { status, json } = await client.call({ ...call, body: { token: about }, token });
@@ -97,10 +98,10 @@ type CallAsService = (call: Omit<SecretstoreCall, 'token'>) => ReturnType<Secret
 
 type SecretVersion = Awaited<ReturnType<Secretstore['listSecrets']>>[number];
 
-/** Calls at a time for one list. */
+/** Number of concurrent calls for one list. */
 const AT_ONCE = 8;
 
-/** Writes a new version; returns its number. */
+/** Writes a new version of a secret; returns its number. */
 async function writeSecret(
   call: CallAsService,
   { env, key, data }: Parameters<Secretstore['writeSecret']>[0],
@@ -110,7 +111,7 @@ async function writeSecret(
   return versionIn(dataOf(json, what)['version'], what);
 }
 
-/** Names of all secrets of an env, those in folders with `/`, with their newest versions; sorted. */
+/** Lists all secrets of an environment, those in folders with `/`, sorted, with their newest versions. */
 async function listSecrets(call: CallAsService, env: string): Promise<SecretVersion[]> {
   const keys = (await keysBelow(call, env)).sort();
   const found: SecretVersion[] = [];
@@ -121,14 +122,14 @@ async function listSecrets(call: CallAsService, env: string): Promise<SecretVers
   return found;
 }
 
-/** Destroys all versions of a secret; false if there is none. */
+/** Destroys all versions of a secret; returns false if it does not exist. */
 async function destroySecret(call: CallAsService, env: string, key: string): Promise<boolean> {
   if ((await newestVersion(call, env, key)) === null) return false;
   await removeSecret(call, env, key);
   return true;
 }
 
-/** Destroys all secrets of an env; rejects between two of them when the signal is aborted. */
+/** Destroys all secrets of an environment; rejects between two secrets when the signal is aborted. */
 async function destroySecrets(call: CallAsService, env: string, signal: AbortSignal): Promise<void> {
   for (const key of await keysBelow(call, env)) {
     signal.throwIfAborted();
@@ -155,14 +156,14 @@ async function keysBelow(call: CallAsService, env: string, folder = ''): Promise
   return all;
 }
 
-/** Null if there is no such secret. */
+/** The newest version of a secret; null if it does not exist. */
 async function newestVersion(call: CallAsService, env: string, key: string): Promise<SecretVersion | null> {
   const what = 'versions of a secret';
   const found = await read(call, { what, path: pathOf('metadata', env, key) });
   return found && { key, version: versionIn(found['current_version'], what) };
 }
 
-/** The data at a path; null if there is none. A 404 that gives a reason is of a mount or namespace that is missing. */
+/** The data at a path; null if there is none. A 404 with a reason means that the mount or namespace is missing. */
 async function read(call: CallAsService, request: Pick<SecretstoreCall, 'what' | 'path'>) {
   const { status, json } = await call({ ...request, method: 'GET', accepts: [404] });
   const reason = parseErrorBody(json).text;
@@ -180,19 +181,21 @@ function pathOf(part: 'data' | 'metadata', env: string, key: string): string {
 }
 
 /**
- * What the service does at the secretstore, by its own token. Each call throws `PeerError` if the secretstore cannot be
- * asked, is sealed, or refuses the service.
+ * The service's calls to the secretstore, with its own token. Each throws `PeerError` if the secretstore cannot be
+ * called, is sealed, or refuses the service.
  */
 export interface Secretstore {
-  /** Whose token a bearer is; null if the secretstore does not know it, or it is not a token of a backend. */
+  /**
+   * Returns the owner of a bearer token; null if the secretstore does not know it, or it does not belong to a backend.
+   */
   lookUpToken: (bearer: string) => Promise<BearerIdentity | null>;
-  /** Revokes a token by its accessor; one that is unknown is taken for revoked. */
+  /** Revokes a token by its accessor; an unknown one counts as revoked. */
   revokeToken: (accessor: string) => Promise<void>;
   /** Writes a new version of `deployd/data/<env>/see/<key>`; returns its number. */
   writeSecret: (secret: { env: string; key: string; data: Record<string, string> }) => Promise<number>;
-  /** Names of the secrets of an env, sorted, with the number of the newest version. */
+  /** Names of the secrets of an environment, sorted, with the number of the newest version. */
   listSecrets: (env: string) => Promise<{ key: string; version: number }[]>;
-  /** Destroys all versions of a secret; false if there is none. */
+  /** Destroys all versions of a secret; returns false if it does not exist. */
   destroySecret: (env: string, key: string) => Promise<boolean>;
   /** Destroys everything at `deployd/metadata/<env>/see/`; stops at the signal. */
   destroySecrets: (env: string, signal: AbortSignal) => Promise<void>;
@@ -200,27 +203,30 @@ export interface Secretstore {
   check: () => Promise<void>;
 }
 
-/** A token as a login gives it. */
+/** A token from a login. */
 export interface IssuedToken {
   token: string;
   accessor: string;
   ttlS: number;
 }
 
-/** The service's own token, which is in memory only. */
+/** The service's own token, which is only in memory. */
 interface ServiceSession {
   /**
-   * Calls with the token; `attempt` resolves to undefined if the token was refused, and is then called again with a new
-   * one. Throws `PeerError` if there is none, or if a new one is refused too.
+   * Calls `attempt` with the token. It resolves to undefined if the token was refused, and is then called again with a
+   * new one. Throws `PeerError` if there is no token, or if the new one is refused too.
    */
   use: <T>(attempt: (token: string) => Promise<T | undefined>) => Promise<T>;
-  /** The token, null before the first login. */
+  /** The current token; null before the first login. */
   held: () => IssuedToken | null;
 }
 
-/** The next login takes place in this last part of a token's life. */
+/** The last part of a token's lifetime, in which the next login takes place. */
 const LAST_PART = 1 / 3;
-/** Refused tokens are replaced no oftener: behind a policy that is wrong every one would be refused. */
+/**
+ * Shortest time in milliseconds between two replacements of a refused token: with a wrong policy every token would be
+ * refused.
+ */
 const REPLACED_EVERY_MS = 5000;
 
 interface HeldToken extends IssuedToken {
@@ -229,7 +235,7 @@ interface HeldToken extends IssuedToken {
 }
 
 /**
- * Logs in on demand, shortly before the token's end and after it was refused; never twice at the same time. The clock
+ * Logs in on demand, shortly before the token expires and after it was refused; never twice at the same time. The clock
  * counts milliseconds and never goes back.
  */
 export function createServiceSession(logIn: () => Promise<IssuedToken>, clock: () => number): ServiceSession {

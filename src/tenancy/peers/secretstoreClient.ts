@@ -5,23 +5,23 @@ import { isLaggingNode, parseErrorBody, TransportError } from '../../core/http.r
 import { isObject } from '../../core/json.rules.ts';
 import { PeerError, reasonOf } from './bundleStorage.ts';
 
-/** Where a secretstore is, and whom to trust for it. */
+/** Address of a secretstore, and the certificate authorities to trust. */
 export interface SecretstoreAddress {
   url: string;
   authorities: Authorities;
-  /** Null for the root. */
+  /** Null for the root namespace. */
   namespace: string | null;
 }
 
 /** One call; `path` follows `/v1/`. */
 export interface SecretstoreCall extends JsonRequest {
-  /** Names the call in messages. */
+  /** Name of the call in messages. */
   what: string;
-  /** None for a login. */
+  /** Missing for a login. */
   token?: string;
-  /** Statuses besides 2xx that the caller handles. */
+  /** Statuses other than 2xx that the caller handles. */
   accepts?: readonly number[];
-  /** The body has values of secrets, which a refusal could repeat. */
+  /** The body contains values of secrets, which an error could repeat. */
   isSecret?: true;
 }
 
@@ -34,10 +34,9 @@ export interface SecretstoreClient {
 
 const bounds = { timeoutMs: 5000, maxBytes: 4_194_304, maxSockets: 64 };
 
-/** Milliseconds before a call that a lagging node did not serve is sent again. */
+/** Milliseconds to wait before each retry of a call that a lagging node did not serve. */
 const laggingDelaysMs = [250, 500];
 
-/** Creates a client. */
 export function createSecretstoreClient({ url, authorities, namespace }: SecretstoreAddress): SecretstoreClient {
   const client = createJsonClient({ baseUrl: `${url}/v1/`, authorities, ...bounds });
   return {
@@ -66,7 +65,7 @@ export function createSecretstoreClient({ url, authorities, namespace }: Secrets
   };
 }
 
-/** The error of an answer that cannot be used. */
+/** The error for an unusable answer. */
 export function unusableAnswer(what: string): PeerError {
   return new PeerError('secretstore', `the answer to the ${what} cannot be read`);
 }
@@ -84,32 +83,32 @@ function refusal({ what, isSecret }: SecretstoreCall, { status, headers, json }:
   return new PeerError('secretstore', `${what} answered ${status}${why}`, retryAfterS(headers['retry-after']));
 }
 
-/** Seconds, of a header within reason. */
+/** Parses a header in seconds, if the value is plausible. */
 function retryAfterS(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,3}$/.test(header) ? Math.max(1, Number(header)) : undefined;
 }
 
-/** The value if it is an object, else an empty object. */
+/** Returns the value if it is an object, otherwise an empty object. */
 export function recordOf(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};
 }
 
-/** The `data` of an answer to the call `what`. Throws `PeerError` without one. */
+/** The `data` of an answer to the call `what`. Throws `PeerError` if there is none. */
 export function dataOf(json: unknown, what: string): Record<string, unknown> {
   const { data } = recordOf(json);
   if (!isObject(data)) throw unusableAnswer(what);
   return data;
 }
 
-/** What the setup does at the secretstore, by an administrator's token. Each call throws `PeerError` if it is refused. */
+/** The setup's calls to the secretstore, with an administrator's token. Each throws `PeerError` if it is refused. */
 export interface Administration {
-  /** What is at a path of the API, null for nothing. */
+  /** Returns the object at a path of the API; null if there is none. */
   read: (path: string) => Promise<Record<string, unknown> | null>;
   write: (path: string, fields: object) => Promise<void>;
   close: () => void;
 }
 
-/** Administers a secretstore; the token is kept until this is closed, in memory only. */
+/** Opens the administration of a secretstore; the token stays in memory until this is closed. */
 export function openAdministration(address: SecretstoreAddress, token: string): Administration {
   const client = createSecretstoreClient(address);
   return {

@@ -1,6 +1,6 @@
 import { createServiceSession, type IssuedToken } from './secretstore.ts';
 
-/** A session whose logins give `t-1`, `t-2` …, each for 300 seconds, with a clock that the test sets. */
+/** A session whose logins return `t-1`, `t-2` …, each for 300 seconds, with a clock that the test sets. */
 function sessionAt(start: number) {
   const clock = { now: start };
   const refused = new Set<string>();
@@ -17,7 +17,7 @@ function sessionAt(start: number) {
   return { clock, refused, state, session, use };
 }
 
-it('logs in once for all calls at the same time', async () => {
+it('logs in once for concurrent calls', async () => {
   const { use, session, state } = sessionAt(0);
   expect(session.held()).toBeNull();
   expect(await Promise.all([use(), use(), use()])).toEqual(['t-1', 't-1', 't-1']);
@@ -25,7 +25,7 @@ it('logs in once for all calls at the same time', async () => {
   expect(session.held()).toMatchObject({ token: 't-1', accessor: 'a-1' });
 });
 
-it('logs in again before the end of the token, which serves meanwhile', async () => {
+it('logs in again before the token expires, and uses it meanwhile', async () => {
   const { use, clock } = sessionAt(0);
   await use();
   clock.now = 199_999;
@@ -47,7 +47,7 @@ it('uses its token to the end if it cannot log in again, and then fails', async 
   expect(await use()).toBe('t-2');
 });
 
-it('replaces a token that was refused, once for all calls', async () => {
+it('replaces a refused token, once for all calls', async () => {
   const { use, clock, refused, state } = sessionAt(0);
   await use();
   refused.add('t-1');
@@ -64,7 +64,7 @@ it('replaces a token that was refused just after its login', async () => {
   expect(state.logins).toBe(2);
 });
 
-it('does not log in without end where every token is refused', async () => {
+it('does not log in endlessly if every token is refused', async () => {
   const { use, clock, refused, state } = sessionAt(0);
   for (let n = 1; n <= 9; n++) refused.add(`t-${n}`);
   const why = 'secretstore: the service is refused although it has just logged in';

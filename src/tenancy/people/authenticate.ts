@@ -30,26 +30,26 @@ import {
   RECHECK_GRACE_MS,
 } from './person.rules.ts';
 
-/** What knows operators by their tokens. */
+/** Dependencies for identifying operators by their tokens. */
 export interface TokenDependencies extends AuditDependencies {
   readonly log: LogLine;
 }
 
-/** What knows people by their sessions. */
+/** Dependencies for identifying people by their sessions. */
 export interface SessionDependencies extends TokenDependencies {
   readonly settings: TenancySettings;
-  /** Null where people do not sign in. */
+  /** Null if sign-in is not configured. */
   readonly identityProvider: IdentityProvider | null;
   /** Encrypts refresh tokens. */
   readonly sealer: Sealer;
 }
 
-/** The last use of a token is kept once in so many milliseconds. */
+/** Milliseconds between two updates of a token's last use. */
 const TOKEN_USE_KEPT_MS = 60_000;
 
 /**
- * Finds the operator of a bearer by its digest, and keeps that it was used. A call by a token for emergencies is told in
- * the log and the audit log before anything is done; it fails where the latter cannot be written.
+ * Finds the operator of a bearer token by its digest, and updates its last use. A call with an emergency token is
+ * recorded in the log and the audit log before it runs; it fails if the audit log cannot be written.
  */
 export async function authenticateOperator(deps: TokenDependencies, use: TokenUse): Promise<Operator | null> {
   const digest = digestOfToken(use.bearer);
@@ -61,7 +61,7 @@ export async function authenticateOperator(deps: TokenDependencies, use: TokenUs
   return { id, name, permissions: [{ role, envs: envsOf(envs) }] };
 }
 
-/** A caller as the API returns it: its role is the one that it has in every one of its envs at least. */
+/** A caller as the API returns it, with the role that it has at least in every one of its environments. */
 export function viewCaller({ name, permissions }: Operator) {
   const envs = visibleEnvs(permissions);
   const each = permissions.map(({ role, envs: only }) => ({ role, envs: only && [...only] }));
@@ -78,7 +78,7 @@ async function tellBreakGlass(
   await addAuditEntry(deps.store, auditEntry(deps, caller, { target: call, env: null }));
 }
 
-/** A store that cannot be written is no reason to refuse a call that reads. */
+/** Updates a token's last use; a store that cannot be written does not block read-only calls. */
 async function keepTokenUse(
   { store, clock, log }: TokenDependencies,
   { id, name, last_used_at }: OperatorRow,
@@ -90,12 +90,12 @@ async function keepTokenUse(
   );
 }
 
-/** The last use of a session is kept once in so many milliseconds. */
+/** Milliseconds between two updates of a session's last use. */
 const SESSION_USE_KEPT_MS = 30_000;
 
 /**
- * Finds the person of a session by the value of its cookie, and keeps that it was used; null once it is over. Throws as
- * `personOf`.
+ * Finds the person of a session by its cookie value, and updates its last use; returns null if the session is over.
+ * Throws like `personOf`.
  */
 export async function authenticateSession(deps: SessionDependencies, secret: string): Promise<Operator | null> {
   const digest = digestOfSession(secret);
@@ -106,8 +106,8 @@ export async function authenticateSession(deps: SessionDependencies, secret: str
 }
 
 /**
- * The person of a session; null once it is over, or the person is in no group with a role any more, which ends it. Throws
- * PeerError while the groups must be asked for and the provider cannot be used.
+ * The person of a session; null if the session is over. Ends the session if none of the person's groups has a role any
+ * more. Throws PeerError if the groups must be checked and the provider cannot be used.
  */
 export async function personOf(deps: SessionDependencies, found: SessionRow | null): Promise<Operator | null> {
   const { settings, clock, identityProvider } = deps;
@@ -135,16 +135,17 @@ async function keepSessionUse(
   );
 }
 
-/** Milliseconds after which a provider that could not be used is asked again. */
+/** Milliseconds after which an unavailable provider is called again. */
 const RETRY_MS = 5000;
 
 /** The name under which a refresh token is sealed. */
 export const refreshTokenSeal = (id: string) => `refresh token of ${id}`;
 
 /**
- * A session with groups that the provider has told within `session.recheck_s`: where they are older, one instance asks and
- * keeps the answer, and others go on with what is known for 30 s. Null if the provider refuses, which ends the session.
- * Throws PeerError if it cannot be used; the session stays, and is of use again when the provider is.
+ * Returns a session whose groups were checked within `session.recheck_s`. If they are older, one instance queries the
+ * provider and stores the answer, while others use the known groups for 30 s. Returns null if the provider refuses,
+ * which ends the session. Throws PeerError if the provider cannot be used; the session then works again once the
+ * provider does.
  */
 async function withCurrentGroups(
   deps: SessionDependencies,
@@ -188,7 +189,7 @@ function openRefreshToken(
   return sealed && sealer.unseal(refreshTokenSeal(id), sealed);
 }
 
-/** The groups of a person that have a role; throws SignInError if the claim is not a list of texts. */
+/** The person's groups that have a role; throws SignInError if the claim is not a list of texts. */
 export function groupsIn({ settings }: SessionDependencies, { claims }: KnownPerson): string[] {
   const { groups_claim: claim, roles } = settings.oidc;
   const groups = groupsOf(claims, claim);
@@ -201,12 +202,12 @@ async function end(deps: AuditDependencies, row: SessionRow, result: string): Pr
   return null;
 }
 
-/** True for who sees and ends the sessions of all people: administrators of all envs. */
+/** True for administrators of all environments, who see and end the sessions of all people. */
 export function administersSessions({ permissions }: Operator): boolean {
   return forbiddenReason(permissions, { role: 'admin', env: { every: true } }) === null;
 }
 
-/** Ends a session at once: one's own, or that of anybody as an administrator of all envs. Throws 404. */
+/** Ends a session at once: one's own, or, as an administrator of all environments, any session. Throws 404. */
 export async function endSession(
   deps: AuditDependencies,
   { operator, caller, id }: { operator: Operator; caller: AuditCaller; id: string },
@@ -220,7 +221,7 @@ export async function endSession(
   });
 }
 
-/** Ends the session of a cookie, if there is one; the provider is not asked. */
+/** Ends the session of a cookie, if there is one, without calling the provider. */
 export async function signOut(
   deps: AuditDependencies,
   { secret, address, requestId }: { secret: string; address: string; requestId: string },
@@ -235,7 +236,7 @@ export async function signOut(
   });
 }
 
-/** Ends a session whose person has lost it; `result` is why, for the audit log. */
+/** Ends a session whose person has lost access; `result` is the reason for the audit log. */
 async function endByService(deps: AuditDependencies, { id }: SessionRow, result: string): Promise<void> {
   await deps.store.transaction().execute(async (work) => {
     const ended = await deleteSession(work, id, null);
@@ -245,15 +246,18 @@ async function endByService(deps: AuditDependencies, { id }: SessionRow, result:
   });
 }
 
-/** A session in the audit log: its id, whose it is, and the person's id at the provider, since names change hands. */
+/**
+ * A session in the audit log: its id, the person's name, and the person's id at the provider, because names can be
+ * reassigned.
+ */
 export function targetOf({ id, name, subject }: SessionRow): string {
   return `${id} ${personActor(name)} ${subject}`;
 }
 
 /**
- * Who makes a call of the operators' API: by the bearer, and only without an Authorization header by the cookie of a
- * session. A call that changes or reveals something must come from a page of the service where it is made by a session.
- * Throws 401, and 403 `CROSS_SITE_REFUSED`.
+ * Identifies the caller of the operators' API: by the bearer token, or, if there is no Authorization header, by the
+ * session cookie. With a session, a call that changes or reveals something must come from a page of the service. Throws
+ * 401, and 403 `CROSS_SITE_REFUSED`.
  */
 export async function authenticateCaller(
   deps: SessionDependencies,
@@ -275,22 +279,22 @@ export async function authenticateCaller(
 /** Random bytes of a token; 43 characters in base64url. */
 const TOKEN_BYTES = 32;
 
-/** A new token of an operator; it is shown once and not kept. */
+/** A new operator token, which is shown once and not stored. */
 export function newOperatorToken(): string {
   return `dpo_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
 }
 
-/** Hex sha256 of a token, by which it is found; null for a text that is not a token of an operator. */
+/** Hex sha256 of a token, by which it is found; null for a text that is not an operator token. */
 export function digestOfToken(token: string): string | null {
   return /^dpo_[\w-]{43}$/.test(token) ? createHash('sha256').update(token).digest('hex') : null;
 }
 
-/** A new value of a session's cookie: 32 random bytes in base64url. */
+/** A new value of a session cookie: 32 random bytes in base64url. */
 export function newSessionSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Hex sha256 of such a value, by which its session is found; null for a text that is none. */
+/** Hex sha256 of a session cookie's value, by which the session is found; null for a text of another form. */
 export function digestOfSession(secret: string): string | null {
   return /^[\w-]{43}$/.test(secret) ? createHash('sha256').update(secret).digest('hex') : null;
 }

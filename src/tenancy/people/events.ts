@@ -7,12 +7,12 @@ import { personOf, type SessionDependencies } from './authenticate.ts';
 
 const route = routesFor<EventDependencies>();
 
-/** What streams of events need. */
+/** Dependencies of event streams. */
 interface EventDependencies extends SessionDependencies {
   readonly changes: ChangeFeed;
 }
 
-/** Events for who follows the service live. */
+/** Routes of event streams. */
 export const eventRoutes = [
   route({
     method: 'GET',
@@ -31,12 +31,12 @@ export const eventRoutes = [
   }),
 ];
 
-/** Milliseconds after which a caller hears that the stream still goes on. */
+/** Milliseconds between two heartbeats of the stream. */
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Follows what changes, as text of server-sent events: at most one event a second, with the topics that the caller may look at,
- * and comments in between. Ends with the token or session of the caller, with the signal, and with the service. Throws where the
+ * Streams changes as server-sent events: at most one event a second, with the topics that the caller may see, and
+ * comments in between. Ends with the caller's token or session, with the signal, and with the service. Throws if the
  * store cannot be read.
  */
 async function openChangeStream(
@@ -46,7 +46,7 @@ async function openChangeStream(
   const end = AbortSignal.any([signal, deps.changes.ended]);
   const pending = new PendingChanges(end);
   const stop = await deps.changes.listen((changes) => pending.add(changes));
-  // What is answered is perhaps never read.
+  // The stream may never be read.
   if (end.aborted) stop();
   else end.addEventListener('abort', stop, { once: true });
   return streamOf(deps, operator, pending);
@@ -62,7 +62,7 @@ async function* streamOf(deps: EventDependencies, operator: Operator, pending: P
   }
 }
 
-/** Changes that a caller has not been told yet, each kept once however slowly it reads. */
+/** Changes not yet sent to a caller, without duplicates however slowly it reads. */
 class PendingChanges {
   readonly #signal: AbortSignal;
   readonly #changes = new Map<string, Change>();
@@ -84,7 +84,7 @@ class PendingChanges {
     return changes;
   }
 
-  /** Waits for changes, or for the time of a heartbeat; false at the end. */
+  /** Waits for changes or for the next heartbeat; returns false at the end of the stream. */
   async wait(): Promise<boolean> {
     if (this.#changes.size === 0 && !this.#signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -98,8 +98,8 @@ class PendingChanges {
 }
 
 /**
- * What a caller is permitted now, for a call that lasts; null once its token or session is over. This is no use of either. Throws
- * as `authenticateSession`.
+ * The current permissions of a caller during a long call; null once its token or session is over. Does not count as a
+ * use of either. Throws like `authenticateSession`.
  */
 async function currentPermissions(
   deps: EventDependencies,

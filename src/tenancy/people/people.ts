@@ -17,19 +17,19 @@ import {
 import type { Operator as OperatorView } from './peopleSchemas.ts';
 import { digestOfToken, newOperatorToken } from './authenticate.ts';
 
-/** What is said of a new operator. */
+/** Fields of a new operator. */
 interface OperatorFields {
   name: string;
   role: Role;
-  /** The envs that the token is limited to; null for all. */
+  /** The environments to which the token is limited; null for all. */
   envs: string[] | null;
-  /** Seconds after which the token ends; without it, never. */
+  /** Seconds after which the token expires; if missing, it never expires. */
   lifetime_s?: number | undefined;
-  /** A token that is kept for emergencies: each call by it is in the audit log. */
+  /** An emergency token: each call with it is recorded in the audit log. */
   break_glass?: boolean | undefined;
 }
 
-/** An operator as its row says. */
+/** An operator from its row. */
 interface OperatorAccount {
   id: string;
   name: string;
@@ -40,7 +40,7 @@ interface OperatorAccount {
   break_glass: boolean;
 }
 
-/** Operators whose tokens are valid, by name. */
+/** Operators with valid tokens, by name. */
 export async function listOperators({ store, clock }: AuditDependencies): Promise<OperatorView[]> {
   const rows = await selectOperators(store, clock());
   return rows.map((row) => {
@@ -49,7 +49,10 @@ export async function listOperators({ store, clock }: AuditDependencies): Promis
   });
 }
 
-/** Creates an operator; the token is in the answer only. Throws 404 for an unknown env, 409 for a name that is taken. */
+/**
+ * Creates an operator; only the answer contains the token. Throws 404 for an unknown environment, 409 for a name that
+ * is in use.
+ */
 export async function createOperator(
   deps: AuditDependencies,
   { caller, fields }: { caller: AuditCaller; fields: OperatorFields },
@@ -64,7 +67,7 @@ export async function createOperator(
   return { ...accountOf(row), token };
 }
 
-/** The row of a new operator, and the token, which the row does not have. */
+/** Returns the row of a new operator and the token, which the row does not contain. */
 export function newOperator(fields: OperatorFields, now: number): { row: OperatorRow; token: string } {
   const { name, role, envs, lifetime_s, break_glass = false } = fields;
   const token = newOperatorToken();
@@ -83,7 +86,7 @@ export function newOperator(fields: OperatorFields, now: number): { row: Operato
   return { row, token };
 }
 
-/** Revokes the token of an operator at once; throws 404, and 409 for the last administrator of all envs. */
+/** Revokes the token of an operator at once; throws 404, and 409 for the last administrator of all environments. */
 export async function revokeOperator(
   deps: AuditDependencies,
   { caller, id }: { caller: AuditCaller; id: string },
@@ -111,16 +114,16 @@ function accountOf({ id, name, role, envs, expires_at, break_glass }: OperatorRo
   };
 }
 
-/** An administrator of all envs whom a command on the service's own machine makes. */
+/** An administrator of all environments, created by a command on the service's machine. */
 interface NewAdministrator {
   name: string;
-  /** The act in the audit log, such as `service.init`. */
+  /** Name of the action in the audit log, such as `service.init`. */
   act: string;
   /** Milliseconds since 1970. */
   now: number;
 }
 
-/** Makes an administrator in a transaction; returns the token, which is not kept, or null if the name is taken. */
+/** Creates an administrator in a transaction; returns the token, which is not stored, or null if the name is in use. */
 export async function addAdministrator(work: Store, { name, act, now }: NewAdministrator): Promise<string | null> {
   const { row, token } = newOperator({ name, role: 'admin', envs: null }, now);
   if (isReservedActor(name) || !(await addOperator(work, row))) return null;

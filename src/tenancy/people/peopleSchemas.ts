@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { Body, EnvName, Limit, Line, Nullable, patterns, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
-/** An operator of the URL. */
+/** The URL parameter that names an operator. */
 export const OperatorParams = Type.Object({ id: Uuid });
 
-/** What a token or a person may do. */
+/** Role of a token or a person. */
 const Role = Type.Enum(['viewer', 'deployer', 'admin']);
 const Envs = Nullable(
   Type.Array(EnvName, {
@@ -25,16 +25,16 @@ const Permissions = Type.Array(Type.Object({ role: Role, envs: Envs }, { title: 
   description: 'Any one of them permits a call.',
 });
 
-/** Who calls; the role is the one that it has in every one of the envs at least. */
+/** The caller; its role is the one that it has at least in every one of its environments. */
 export const Caller = Type.Object({ ...fields, permissions: Permissions }, { title: 'Caller' });
 export type Caller = Static<typeof Caller>;
-/** An operator whose token is valid. */
+/** An operator with a valid token. */
 export const Operator = Type.Object(
   { ...operator, created_at: Timestamp, last_used_at: Nullable(Timestamp) },
   { title: 'Operator' },
 );
 export type Operator = Static<typeof Operator>;
-/** Operators whose tokens are valid. */
+/** Operators with valid tokens. */
 export const OperatorList = Type.Object({ operators: Type.Array(Operator) }, { title: 'OperatorList' });
 export type OperatorList = Static<typeof OperatorList>;
 /** A new operator. */
@@ -81,9 +81,9 @@ export const AuditLog = Type.Object(
   { title: 'AuditLog' },
 );
 export type AuditLog = Static<typeof AuditLog>;
-/** Longer than any act, and than the name of any actor. */
+/** Longer than any action name and any actor name. */
 const Exactly = Type.String({ minLength: 1, maxLength: 512, pattern: patterns.line });
-/** Which entries a list shows. */
+/** Filters of the audit log. */
 export const AuditQuery = Body({
   env: Type.Optional(EnvName),
   act: Type.Optional({ ...Exactly, description: 'Only this act.' }),
@@ -92,10 +92,10 @@ export const AuditQuery = Body({
   limit: Limit,
 });
 
-/** A session of the URL. */
+/** The URL parameter that names a session. */
 export const SessionParams = Type.Object({ id: Uuid });
 
-/** A session that goes on. */
+/** An active session. */
 export const Session = Type.Object(
   {
     id: Uuid,
@@ -113,7 +113,7 @@ export const Session = Type.Object(
 );
 export type Session = Static<typeof Session>;
 
-/** Sessions that go on. */
+/** Active sessions. */
 export const SessionList = Type.Object(
   {
     sessions: Type.Array(Session),

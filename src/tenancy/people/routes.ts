@@ -19,7 +19,7 @@ import { listSessions } from './sessions.ts';
 
 const route = routesFor<SessionDependencies>();
 
-/** Operators and their tokens. */
+/** Routes of operators and their tokens. */
 export const operatorAccountRoutes = [
   route({
     method: 'GET',
@@ -71,7 +71,7 @@ export const operatorAccountRoutes = [
   }),
 ];
 
-/** Sessions of people who have signed in. */
+/** Routes of the sessions of signed-in people. */
 export const sessionRoutes = [
   route({
     method: 'GET',
@@ -98,7 +98,7 @@ export const sessionRoutes = [
   }),
 ];
 
-/** The audit log. */
+/** Routes of the audit log. */
 export const auditRoutes = [
   route({
     method: 'GET',

@@ -18,7 +18,7 @@ import {
 import type { Session } from './peopleSchemas.ts';
 import { isSessionOver, nameOf, permissionsOfGroups } from './person.rules.ts';
 
-/** The sessions that go on, newest first: one's own, or all as an administrator of all envs. */
+/** Active sessions, newest first: one's own, or, for an administrator of all environments, all of them. */
 export async function listSessions(deps: SessionDependencies, operator: Operator): Promise<Session[]> {
   const { settings, clock, store } = deps;
   const subject = administersSessions(operator) ? null : operator.session?.subject;
@@ -43,14 +43,17 @@ export const SIGN_IN_MS = 10 * 60_000;
 
 const SEAL = 'sign-in';
 
-/** What the browser keeps, sealed, between the two halves of a sign-in. */
+/** Data that the browser keeps, sealed, between the two halves of a sign-in. */
 interface BegunSignIn extends SignInSecrets {
   returnTo: string;
   /** Milliseconds since 1970. */
   until: number;
 }
 
-/** Begins a sign-in: the address of the provider, and the text for the browser to keep. Throws 404 without a provider. */
+/**
+ * Starts a sign-in: returns the address of the provider and the sealed text for the browser. Throws 404 if there is no
+ * provider.
+ */
 export async function beginSignIn(
   deps: SessionDependencies,
   wish: string | undefined,
@@ -60,7 +63,7 @@ export async function beginSignIn(
   return { url, kept: deps.sealer.seal(SEAL, JSON.stringify(begun)) };
 }
 
-/** The second half of a sign-in: the query of the callback, what the browser has kept, and who calls. */
+/** The second half of a sign-in: the query of the callback, the text from the browser, and the caller. */
 interface Callback {
   query: string;
   kept: string | undefined;
@@ -70,7 +73,7 @@ interface Callback {
   limit: (subject: string) => void;
 }
 
-/** Finishes a sign-in with a new session. Throws PeerError, and ApiErrors that the page tells. */
+/** Finishes a sign-in with a new session. Throws PeerError, and ApiErrors for the error page. */
 export async function finishSignIn(deps: SessionDependencies, callback: Callback) {
   const provider = providerOf(deps);
   const begun = openBegun(deps, callback.kept);
@@ -145,19 +148,19 @@ function refusal(status: number, code: string, message: string): ApiError {
   return new ApiError({ status, code, message });
 }
 
-/** The first page of the console. */
+/** Path of the console's first page. */
 export const consolePath = '/console/';
-/** Where a sign-in begins, where the provider sends people back to, and where a session ends. */
+/** Paths where a sign-in starts, where the provider redirects people to, and where a session ends. */
 export const signInPath = '/console/sign-in';
 export const callbackPath = '/console/callback';
 export const signOutPath = '/console/sign-out';
 export const signedOutPath = '/console/signed-out';
 
-/** Where pages load their script and their style from. */
+/** Paths of the script and the style sheet. */
 export const scriptPath = '/console/console.js';
 export const stylePath = '/console/console.css';
 
-/** The page to go to after a sign-in: a path below the console, else its first page. */
+/** The page to open after a sign-in: the requested path if it is below the console, otherwise the first page. */
 function returnPath(wish: string | undefined): string {
   const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@-]*$/.test(wish);
   return isOwn ? wish : consolePath;

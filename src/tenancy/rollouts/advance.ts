@@ -41,16 +41,16 @@ import {
   verdictOf,
 } from './rollout.rules.ts';
 
-/** What rollouts need; the way back stores the archive of the previous bundle again. */
+/** Dependencies of rollouts; an abort stores the archive of the previous bundle again. */
 export interface RolloutDependencies extends ArchiveDependencies {
   /** When this instance started, by the clock. */
   readonly startedAt: number;
 }
 
-/** What asks the webhook of a gate. */
+/** Dependencies for calling a gate's webhook. */
 interface GateDependencies extends RolloutDependencies, SendDependencies {}
 
-/** Names of the service's own acts in the audit log. */
+/** Names of the service's own actions in the audit log. */
 const acts: Record<RolloutEvent['type'], string> = {
   START_WAVE: 'rollout.startWave',
   SKIP_WAVE: 'rollout.skipWave',
@@ -62,7 +62,7 @@ const acts: Record<RolloutEvent['type'], string> = {
   ABORT: 'rollout.abort',
 };
 
-/** Goes on with every rollout as far as it can, whatever becomes of others; each step is made by one instance. */
+/** Advances every rollout as far as possible, independently of the others; each step is made by one instance. */
 export async function advanceRollouts(deps: RolloutDependencies, signal: AbortSignal): Promise<void> {
   for (const { id, env } of await listActiveRollouts(deps.store, null)) {
     try {
@@ -73,11 +73,11 @@ export async function advanceRollouts(deps: RolloutDependencies, signal: AbortSi
   }
 }
 
-/** Makes the next step of a rollout; false if there is none now. */
+/** Makes the next step of a rollout; returns false if there is none now. */
 async function advance(deps: RolloutDependencies, id: string): Promise<boolean> {
   const row = await findRollout(deps.store, id);
   if (row === null || isOver(row)) return false;
-  // Counting takes long in a large env: nothing is locked for it unless there is something to do.
+  // Counting takes long in a large environment, so lock it only if a step is due.
   const { event, progress } = await lookAt(deps, deps.store, row);
   if (event === null) {
     if (JSON.stringify(progress) !== row.progress) await refreshProgress(deps.store, row, progress);
@@ -106,12 +106,15 @@ async function lookAt(
   return { event: nextEvent({ record: recordOf(row), plan, progress, ...times, silenceMs }), progress };
 }
 
-/** Gates whose webhooks are asked at once. */
+/** Number of gates whose webhooks are called concurrently. */
 const GATES_AT_ONCE = 50;
-/** An instance has a gate for itself for so long, longer than an endpoint may take; if it dies meanwhile another one asks. */
+/**
+ * Milliseconds for which an instance claims a gate, longer than an endpoint may take. If the instance dies, another one
+ * takes over.
+ */
 const CLAIM_MS = 120_000;
 
-/** Asks the webhooks of all gates that are due, at once, so that none waits for another; one instance asks each. */
+/** Calls the webhooks of all due gates concurrently, so that no gate delays another; one instance calls each. */
 export async function askGates(deps: GateDependencies, signal: AbortSignal): Promise<void> {
   const longestMs = Math.max(CLAIM_MS, deps.settings.webhooks.longest_retry_s * 1000);
   const due = await findDueGates(deps.store, { now: deps.clock(), longestMs }, GATES_AT_ONCE);
@@ -129,7 +132,7 @@ async function ask(deps: GateDependencies, row: RolloutRow, signal: AbortSignal)
   }
 }
 
-/** What came of asking: a verdict, or why there is none. */
+/** Result of calling a gate's webhook: a verdict, or the reason why there is none. */
 interface Reply {
   verdict: GateVerdict | null;
   reason: string | null;
@@ -137,15 +140,15 @@ interface Reply {
 }
 
 /**
- * Asks the webhook of a claimed gate once. A verdict lets the rollout pass or halts it; without one the webhook is asked
- * again, with growing pauses, and the rollout is halted after `webhooks.give_up_after_s`.
+ * Calls the webhook of a claimed gate once. A verdict passes the gate or halts the rollout. Otherwise the call is
+ * repeated with growing pauses, and the rollout is halted after `webhooks.give_up_after_s`.
  */
 async function askGate(deps: GateDependencies, claimed: RolloutRow, signal: AbortSignal): Promise<void> {
   const reply = await replyOf(deps, claimed, signal);
   const { verdict, reason } = reply;
   const now = deps.clock();
   if (verdict === null && signal.aborted) {
-    // The service stops: nothing was learned of the endpoint.
+    // The service is stopping, so this is not a failure of the endpoint.
     await settleGate(deps.store, claimed, { dueAt: now, reason: claimed.gate_reason });
     return;
   }
@@ -156,7 +159,7 @@ async function askGate(deps: GateDependencies, claimed: RolloutRow, signal: Abor
   if (event === null) logFailure(deps, claimed, reason);
   await deps.store.transaction().execute(async (work) => {
     await lockEnv(work, claimed.env);
-    // An operator may have let it pass or halted it meanwhile.
+    // An operator may have passed the gate or halted the rollout meanwhile.
     if (!(await settleGate(work, claimed, { dueAt, reason })) || event === null) return;
     const row = await findRollout(work, claimed.id);
     const act = event.type === 'HALT' ? 'rollout.halt' : 'rollout.pass';
@@ -182,18 +185,18 @@ function logFailure({ log }: { log: LogLine }, { id, env, gate_reason }: Rollout
   if (reason !== gate_reason) log('warn', `a gate has no answer: ${reason}`, { rollout: id, env });
 }
 
-/** How many of the hosts that have failed are named. */
+/** Largest number of failed hosts that are named. */
 const FAILED_HOSTS = 10;
 
-/** An event of a rollout, and who has caused it. */
+/** An event of a rollout, and its cause. */
 export interface CausedEvent {
   event: RolloutEvent;
   caller: AuditCaller;
 }
 
 /**
- * Applies an event to a rollout whose env is locked, with what it means for hosts, and adds it to the audit log; null if
- * the state of the rollout does not allow it.
+ * Applies an event to a rollout whose environment is locked, with its effects on hosts, and adds it to the audit log;
+ * returns null if the state of the rollout does not allow it.
  */
 export async function applyRolloutEvent(
   deps: RolloutDependencies,
@@ -222,7 +225,7 @@ async function announceChange(
   await announce(work, { ...change, env, bundle, rollout: { id, failures: failuresOf(progress), halted_by } });
 }
 
-/** Lets hosts join the wave that starts. */
+/** Adds hosts to the wave that starts. */
 async function startWave(work: Store, { id, env, plan, started }: RolloutRow): Promise<void> {
   const wave = started - 1;
   const { waves } = JSON.parse(plan) as RolloutPlan;
@@ -230,7 +233,10 @@ async function startWave(work: Store, { id, env, plan, started }: RolloutRow): P
   await joinWave(work, { rolloutId: id, wave }, selectWave(candidates, waves[wave] ?? {}));
 }
 
-/** Where a rollout is, by what its hosts have told until now; after a start of the service they come back first. */
+/**
+ * Counts the progress of a rollout from its hosts' reports. After a start of the service, hosts get time to check in
+ * again first.
+ */
 export async function countProgress(
   { settings, clock, startedAt }: RolloutDependencies,
   store: Store,

@@ -9,7 +9,7 @@ it.each<[what: string, applied: string | null, healthy: boolean, after: HostOutc
   ['runs the bundle and is not healthy', 'new', false, outcomes],
   ['runs another bundle', 'old', true, ['waiting', 'waiting', 'failed', 'excused']],
   ['runs nothing', null, true, ['waiting', 'waiting', 'failed', 'excused']],
-])('a host that %s at its check-in', (_, appliedSha, healthy, after) => {
+])('changes the outcome of a host that %s at its check-in', (_, appliedSha, healthy, after) => {
   expect(outcomes.map((outcome) => outcomeAfterCheckIn(outcome, { appliedSha, healthy }, 'new'))).toEqual(after);
 });
 
@@ -28,7 +28,7 @@ it.each<[report: ReportOutcome, desired: string | null, applied: string | null, 
   ['failed', null, null, outcomes],
   ['down', null, null, outcomes],
   ['heartbeat', 'new', 'old', outcomes],
-])('a report of %s, desired %s, applied %s', (outcome, desiredSha, appliedSha, after) => {
+])('derives the outcome from a report of %s, desired %s, applied %s', (outcome, desiredSha, appliedSha, after) => {
   expect(outcomes.map((before) => outcomeAfterReport(before, { outcome, desiredSha, appliedSha }, 'new'))).toEqual(
     after,
   );

@@ -30,11 +30,11 @@ const nextIn = (
   });
 const eventIn = (...situation: Parameters<typeof nextIn>) => nextIn(...situation)?.type ?? null;
 
-it('starts a wave when a window is open, and not before', () => {
+it('starts a wave only in an open window', () => {
   expect([eventIn('pending'), eventIn('pending', {}, { windows: [closed] })]).toEqual(['START_WAVE', null]);
 });
 
-it('completes a wave that has succeeded, skips an empty one, and waits for any other', () => {
+it('completes a successful wave, skips an empty one, and waits for any other', () => {
   const waves = [{}, { hosts: 2, succeeded: 2 }, { hosts: 2, succeeded: 1, waiting: 1 }, { hosts: 1, failed: 1 }];
   expect(waves.map((wave) => eventIn('updating', wave))).toEqual(['SKIP_WAVE', 'COMPLETE_WAVE', null, null]);
 });
@@ -43,16 +43,16 @@ it('ends a soak after its time', () => {
   expect([59, 60].map((seconds) => eventIn('soaking', {}, { seconds }))).toEqual([null, 'END_SOAK']);
 });
 
-it('ends a soak in which the service was away when its hosts could have come back', () => {
+it('extends a soak if the service was down when its hosts could have checked in', () => {
   expect([299, 300].map((runsFor) => eventIn('soaking', {}, { seconds: 3600, runsFor }))).toEqual([null, 'END_SOAK']);
   expect([60, 61].map((runsFor) => eventIn('soaking', {}, { seconds: 60, runsFor }))).toEqual(['END_SOAK', 'END_SOAK']);
 });
 
-it('halts for failures, which is a reason of its own', () => {
+it('halts for failures, with its own reason', () => {
   expect(nextIn('updating', { hosts: 9, failed: 2 })).toEqual({ type: 'HALT', by: 'failures' });
 });
 
-it('passes no gate and resumes nothing by itself', () => {
+it('never passes a gate or resumes by itself', () => {
   expect([eventIn('gated'), eventIn('halted')]).toEqual([null, null]);
 });
 
@@ -64,6 +64,6 @@ it.each<[RolloutState, string | null]>([
   ['halted', null],
   ['done', null],
   ['aborted', null],
-])('with more failures than allowed in %s: %s', (state, event) => {
+])('next event after too many failures in %s: %s', (state, event) => {
   expect(eventIn(state, { hosts: 9, failed: 2 }, { seconds: 99 })).toBe(event);
 });

@@ -13,27 +13,27 @@ const group = (changes: Partial<HostGroup>): HostGroup => ({
 const none = { hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0, offline: 0, asleep: 0 };
 
 it.each<[what: string, host: Partial<HostGroup>, status: keyof WaveProgress | null]>([
-  ['is told the bundle', {}, 'waiting'],
-  ['is on hold, or outside its window, and so reports nothing', {}, 'waiting'],
-  ['is told nothing yet', { outcome: null }, 'waiting'],
-  ['runs it', { outcome: 'succeeded' }, 'succeeded'],
+  ['is offered the bundle', {}, 'waiting'],
+  ['is on hold or outside its window, so reports nothing', {}, 'waiting'],
+  ['is not offered the bundle yet', { outcome: null }, 'waiting'],
+  ['runs the bundle', { outcome: 'succeeded' }, 'succeeded'],
   ['has failed', { outcome: 'failed' }, 'failed'],
   ['had failed before a resume', { outcome: 'excused' }, 'excused'],
   ['is silent, but not offline yet', { silent: 1 }, 'offline'],
   ['is offline', { state: 'offline', silent: 1 }, 'offline'],
-  ['is offline, by a limit that is longer now', { state: 'offline' }, 'offline'],
+  ['is offline by an earlier, shorter limit', { state: 'offline' }, 'offline'],
   ['is a sleeping laptop', { laptop: 1, silent: 1 }, 'asleep'],
   ['is a laptop that is offline', { laptop: 1, state: 'offline', silent: 1 }, 'asleep'],
-  ['is offline since it runs the bundle', { outcome: 'succeeded', state: 'offline', silent: 1 }, 'succeeded'],
-  ['is offline since it has failed', { outcome: 'failed', state: 'offline', silent: 1 }, 'failed'],
-  ['retires', { state: 'retiring' }, null],
+  ['went offline after it applied the bundle', { outcome: 'succeeded', state: 'offline', silent: 1 }, 'succeeded'],
+  ['went offline after it failed', { outcome: 'failed', state: 'offline', silent: 1 }, 'failed'],
+  ['is being retired', { state: 'retiring' }, null],
   ['is retired', { state: 'retired', outcome: 'failed' }, null],
-])('a host that %s', (_, host, status) => {
+])('counts a host that %s', (_, host, status) => {
   const expected = status === null ? none : { ...none, hosts: 3, [status]: 3 };
   expect(progressOf([group({ ...host, hosts: 3 })], 1)).toEqual({ waves: [expected], remaining: 0 });
 });
 
-it('counts each wave that has started, and those that no wave has taken', () => {
+it('counts each started wave, and the hosts that are in no wave yet', () => {
   const groups = [
     group({ hosts: 2, outcome: 'succeeded' }),
     group({ wave: 1, hosts: 3 }),
@@ -65,7 +65,7 @@ it.each<[wave: Partial<WaveProgress>, maxFailures: number, success: boolean]>([
   expect(isSuccessful({ waves: [none, wave], remaining: 4 }, wave, maxFailures)).toBe(success);
 });
 
-it('holds the failures of earlier waves against a wave', () => {
+it('counts the failures of earlier waves against a wave', () => {
   const wave = { ...none, succeeded: 1, offline: 1 };
   expect(isSuccessful({ waves: [{ ...none, failed: 1 }, wave], remaining: 0 }, wave, 1)).toBe(false);
 });

@@ -16,7 +16,7 @@ import type {
 } from '../store/database.ts';
 import { bundleOf, oneLine } from '../webhooks/event.rules.ts';
 
-/** Counts hosts by wave; what retires, and what has never been there, is left out. */
+/** Counts hosts by wave; omits hosts that are being retired or were never there. */
 export function progressOf(groups: readonly HostGroup[], started: number): RolloutProgress {
   const present = groups.filter(({ state }) => state === 'active' || state === 'offline');
   const remaining = sum(present.filter(({ wave }) => wave === null));
@@ -37,7 +37,7 @@ function waveOf(groups: readonly HostGroup[]): WaveProgress {
   };
 }
 
-/** What a host counts as: one that is silent is not waited for. */
+/** Status that a host counts as; a silent host is not waited for. */
 function statusOf({ outcome, state, silent, laptop }: HostGroup): Exclude<keyof WaveProgress, 'hosts'> {
   if (outcome !== null && outcome !== 'waiting') return outcome;
   if (state === 'active' && silent === 0) return 'waiting';
@@ -48,21 +48,21 @@ function sum(groups: readonly HostGroup[]): number {
   return groups.reduce((total, { hosts }) => total + hosts, 0);
 }
 
-/** How many hosts count against the limit of failures. */
+/** Number of hosts that count against the limit of failures. */
 export function failuresOf({ waves }: RolloutProgress): number {
   return waves.reduce((total, { failed }) => total + failed, 0);
 }
 
 /**
- * True if a wave has succeeded: nobody is waited for, one host at least is through, and not more have failed or are missing
- * than may fail; a bundle that cuts its hosts off must not go on to others. Laptops may be missing.
+ * True if a wave has succeeded: no host is pending, at least one has applied the bundle, and the failed and missing
+ * hosts are within the limit. A bundle that disconnects its hosts must not reach others. Laptops may be missing.
  */
 export function isSuccessful(progress: RolloutProgress, wave: WaveProgress, maxFailures: number): boolean {
   const { waiting, succeeded, excused, offline } = wave;
   return waiting === 0 && succeeded + excused > 0 && failuresOf(progress) + offline <= maxFailures;
 }
 
-/** What is counted of all rollouts together: how many are in each state, and their hosts by how far they are. */
+/** Totals of all rollouts: rollouts by state, and their hosts by outcome. */
 export interface RolloutCounts {
   states: Partial<Record<RolloutState, number>>;
   hosts: Record<Exclude<keyof WaveProgress, 'hosts'>, number>;
@@ -80,7 +80,7 @@ export function countRollouts(rollouts: readonly { state: RolloutState; progress
   return { states, hosts };
 }
 
-/** The waves of a rollout: after those that were asked for, one takes whatever hosts they have left. */
+/** The waves of a rollout: the requested ones, and a last one with all remaining hosts. */
 export function completeWaves(waves: readonly Wave[]): Wave[] {
   const last = waves.at(-1);
   return last !== undefined && takesEverything(last) ? [...waves] : [...waves, {}];
@@ -107,12 +107,12 @@ function sizeOf({ count, percent }: Wave, matching: number): number {
   return percent === undefined ? matching : Math.ceil((percent * matching) / 100);
 }
 
-/** A rollout as it is looked at; times in milliseconds since 1970. */
+/** The state of a rollout that decides its next step; times in milliseconds since 1970. */
 interface RolloutSituation {
   record: RolloutRecord;
   plan: RolloutPlan;
   progress: RolloutProgress;
-  /** Since when it is in its state. */
+  /** When it entered its state. */
   stateSince: number;
   now: number;
   /** When the service started. */
@@ -121,7 +121,7 @@ interface RolloutSituation {
   silenceMs: number;
 }
 
-/** What happens next to a rollout by itself; null for nothing. */
+/** The next automatic step of a rollout; null if there is none. */
 export function nextEvent(situation: RolloutSituation): RolloutEvent | null {
   const { record, plan, progress, now } = situation;
   const isRunning = record.state !== 'halted' && record.state !== 'done' && record.state !== 'aborted';
@@ -132,7 +132,10 @@ export function nextEvent(situation: RolloutSituation): RolloutEvent | null {
   return null;
 }
 
-/** After an outage of the service its hosts come back first: meanwhile none could tell a failure. */
+/**
+ * The end of the soak. After an outage of the service, hosts get time to check in again, because none could report a
+ * failure meanwhile.
+ */
 function endOfSoak({ plan, stateSince, startedAt, silenceMs }: RolloutSituation): number {
   const end = stateSince + plan.soak_s * 1000;
   return stateSince < startedAt ? Math.max(end, startedAt + silenceMs) : end;
@@ -144,13 +147,16 @@ function eventOfWave({ record, plan, progress }: RolloutSituation): RolloutEvent
   return isSuccessful(progress, wave, plan.max_failures) ? { type: 'COMPLETE_WAVE' } : null;
 }
 
-/** What a check-in tells of the bundle of a rollout. */
+/** Facts of a check-in about the bundle of a rollout. */
 interface CheckInFacts {
   appliedSha: string | null;
   healthy: boolean;
 }
 
-/** The outcome of a host after a check-in. What is not healthy now may heal within the tick; else a report tells so. */
+/**
+ * The outcome of a host after a check-in. An unhealthy host may still recover within the tick; if not, its report
+ * decides.
+ */
 export function outcomeAfterCheckIn(
   outcome: HostOutcome,
   { appliedSha, healthy }: CheckInFacts,
@@ -160,7 +166,7 @@ export function outcomeAfterCheckIn(
   return outcome === 'succeeded' ? 'waiting' : outcome;
 }
 
-/** What a report tells of the bundle of a rollout. */
+/** Facts of a report about the bundle of a rollout. */
 interface ReportFacts {
   outcome: ReportOutcome;
   desiredSha: string | null;
@@ -169,29 +175,29 @@ interface ReportFacts {
 
 const failures: readonly ReportOutcome[] = ['refused', 'failed', 'unhealthy'];
 
-/** The outcome of a host after a report; one that tells of another bundle, or of none, changes nothing. */
+/** The outcome of a host after a report; a report on another bundle, or on none, changes nothing. */
 export function outcomeAfterReport(outcome: HostOutcome, report: ReportFacts, sha: string): HostOutcome {
   if (report.outcome === 'applied' && report.appliedSha === sha) return 'succeeded';
   const hasFailed = failures.includes(report.outcome) && report.desiredSha === sha;
   return hasFailed && outcome !== 'excused' ? 'failed' : outcome;
 }
 
-/** What decides which bundle is desired of a host; digests. */
+/** Facts that decide the desired bundle of a host, as digests. */
 interface DesiredFacts {
-  /** Desired in its env; null for nothing. */
+  /** The desired bundle of the environment; null for none. */
   envSha: string | null;
-  /** The bundle of the rollout of the env, which a wave has brought to the host; null for none. */
+  /** The bundle of the environment's rollout, if the host has joined one of its waves; otherwise null. */
   joined: { sha256: string; state: RolloutState } | null;
   appliedSha: string | null;
 }
 
-/** Which bundle is desired of a host: while a rollout is halted, its bundle only where it runs already. */
+/** The desired bundle of a host. While a rollout is halted, its bundle is desired only on hosts that already run it. */
 export function desiredShaOf({ envSha, joined, appliedSha }: DesiredFacts): string | null {
   if (joined === null) return envSha;
   return joined.state !== 'halted' || joined.sha256 === appliedSha ? joined.sha256 : envSha;
 }
 
-/** What is wrong with a plan, beyond what its schema says; null for nothing. */
+/** The fault of a plan that its schema does not find; null if there is none. */
 export function planFault({ waves, windows, gate, gate_webhook }: RolloutPlan): string | null {
   if ((gate === 'webhook') !== (gate_webhook !== undefined)) return 'gate_webhook belongs to the gate webhook';
   const ambiguous = waves.findIndex(({ count, percent }) => count !== undefined && percent !== undefined);
@@ -200,13 +206,13 @@ export function planFault({ waves, windows, gate, gate_webhook }: RolloutPlan): 
   return unknown === undefined ? null : `there is no time zone ${unknown.time_zone}`;
 }
 
-/** What a webhook has said at a gate. */
+/** The verdict of a gate's webhook. */
 export interface GateVerdict {
   pass: boolean;
   reason: string | null;
 }
 
-/** The verdict in the body of an answer; null if there is none. */
+/** Parses the verdict in the body of an answer; null if there is none. */
 export function verdictOf(body: string): GateVerdict | null {
   const answer = parseJson(body);
   if (typeof answer !== 'object' || answer === null || !('pass' in answer)) return null;
@@ -216,7 +222,7 @@ export function verdictOf(body: string): GateVerdict | null {
   return { pass, reason: reason && oneLine(reason) };
 }
 
-/** What a verdict means for the rollout; without one it waits, but not for ever. */
+/** The effect of a verdict on the rollout; without one the rollout waits, but not forever. */
 export function eventOfGate(verdict: GateVerdict | null, isOverdue: boolean): RolloutEvent | null {
   if (verdict?.pass === true) return { type: 'PASS_GATE' };
   return verdict !== null || isOverdue ? { type: 'HALT', by: 'gate' } : null;
@@ -230,7 +236,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The question that a rollout asks at its gate; the bundle is null if there is no such one. */
+/** The question of a rollout at its gate; the bundle is null if it does not exist. */
 export function gateQuestion(row: RolloutRow, bundle: BundleRow | null): GateQuestion {
   const { id, env, started: wave, state_since } = row;
   const { waves } = JSON.parse(row.plan) as RolloutPlan;
@@ -242,12 +248,12 @@ export function gateQuestion(row: RolloutRow, bundle: BundleRow | null): GateQue
   };
 }
 
-/** The id of the message: the same at each try at one gate, another one at the next or after a resume. */
+/** The id of the message: the same for each attempt at one gate, another one at the next gate or after a resume. */
 export function gateMessageId({ id, started, state_since }: RolloutRow): string {
   return `msg_${id}_${started}_${state_since}`;
 }
 
-/** What operators are told of an event of a rollout; null for nothing, as of the halt that an abort begins with. */
+/** The notification for an event of a rollout; null for none, as for the halt that starts an abort. */
 export function eventOfRollout(event: RolloutEvent): EventType | null {
   if (event.type === 'HALT') return event.by === 'abort' ? null : 'rollout.halted';
   if (event.type === 'RESUME') return 'rollout.resumed';

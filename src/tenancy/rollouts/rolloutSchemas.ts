@@ -29,7 +29,9 @@ const NewWave = Body({
   labels: Type.Optional(Labels),
 });
 
-/** A rollout to start. Without a number a wave takes all hosts with its labels; whatever is left comes last. */
+/**
+ * A rollout to start. A wave without a number takes all hosts with its labels; the last wave takes all remaining hosts.
+ */
 export const NewRollout = Body({
   sha256: Sha256,
   ...promotionConditions,
@@ -96,7 +98,7 @@ export type Rollout = Static<typeof Rollout>;
 /** Rollouts, newest first. */
 export const RolloutList = Type.Object({ rollouts: Type.Array(Rollout) }, { title: 'RolloutList' });
 export type RolloutList = Static<typeof RolloutList>;
-/** How many rollouts a list shows. */
+/** Number of rollouts in a list. */
 export const RolloutQuery = Body({ limit: Limit });
-/** Which gate to pass: the number of the wave that has succeeded, from 1. */
+/** The gate to pass: the number of the wave that has succeeded, from 1. */
 export const GatePass = Body({ wave: Type.Integer({ minimum: 1, maximum: rolloutBounds.waves + 1 }) });

@@ -17,14 +17,14 @@ import { listActiveRollouts, listRollouts as selectRollouts } from '../store/rol
 import { desiredShaOf } from './rollout.rules.ts';
 import type { Rollout } from './rolloutSchemas.ts';
 
-/** The newest rollout of an env, which may be over; throws 404. */
+/** The newest rollout of an environment, even if it is over; throws 404. */
 export async function readRollout(deps: AuditDependencies, env: string): Promise<Rollout> {
   const [newest] = await listRollouts(deps, { env, limit: 1 });
   if (newest === undefined) throw notFound('rollout');
   return newest;
 }
 
-/** The rollouts of an env, newest first; throws 404 without the env. */
+/** The rollouts of an environment, newest first; throws 404 if the environment does not exist. */
 export async function listRollouts(
   { store, clock }: AuditDependencies,
   { env, limit }: { env: string; limit: number },
@@ -74,17 +74,17 @@ function waveView({ count, percent, labels = {} }: Wave, progress = noHosts): Ro
   return { count: count ?? null, percent: percent ?? null, labels, ...progress };
 }
 
-/** What is desired in some envs. */
+/** The desired bundles of some environments. */
 interface Desired {
   /** By name. */
   envs: EnvRow[];
-  /** Those that are neither done nor aborted. */
+  /** Rollouts that are neither done nor aborted. */
   rollouts: RolloutRow[];
-  /** The digest of the bundle that is desired of a backend of these envs; null for none. */
+  /** Returns the digest of the desired bundle of a backend in these environments; null for none. */
   of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'applied_sha'>) => string | null;
 }
 
-/** Reads what is desired in some envs, or in all (null). */
+/** Reads the desired bundles of some environments, or of all (null). */
 export async function readDesired(store: Store, names: readonly string[] | null): Promise<Desired> {
   const [envs, rollouts] = await Promise.all([listEnvs(store, names), listActiveRollouts(store, names)]);
   const envShas = new Map(envs.map((env) => [env.name, env.desired_sha]));

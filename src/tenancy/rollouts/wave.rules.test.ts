@@ -11,9 +11,9 @@ const fleet = [host(1, { joined: true }), host(2), host(3, { ring: 'b' }), host(
 it.each([
   ['a number of hosts', { count: 2 }, ['h2', 'h3']],
   ['more hosts than there are', { count: 9 }, ['h2', 'h3', 'h4', 'h5', 'h6', 'h7']],
-  ['a part of all active hosts, rounded up', { percent: 29 }, ['h2', 'h3', 'h4']],
-  ['a part that is exact', { percent: 100 / 7 }, ['h2']],
-  ['less than one host', { percent: 1 }, ['h2']],
+  ['a percentage of all active hosts, rounded up', { percent: 29 }, ['h2', 'h3', 'h4']],
+  ['an exact percentage', { percent: 100 / 7 }, ['h2']],
+  ['one host at least', { percent: 1 }, ['h2']],
   [
     'a part of the hosts with a label, those of earlier waves too',
     { percent: 50, labels: { ring: 'a' } },
@@ -22,7 +22,7 @@ it.each([
   ['the hosts with a label', { labels: { ring: 'b' } }, ['h3']],
   ['hosts with each of two labels', { labels: { ring: 'b', disk: 'hdd' } }, []],
   ['a label that no host has', { count: 2, labels: { site: 'fra' } }, []],
-  ['all that are left', {}, ['h2', 'h3', 'h4', 'h5', 'h6', 'h7']],
+  ['all remaining hosts', {}, ['h2', 'h3', 'h4', 'h5', 'h6', 'h7']],
 ])('a wave takes %s', (_, wave, ids) => {
   expect(selectWave(fleet, wave)).toEqual(ids);
 });
@@ -33,14 +33,14 @@ describe('the managers of a swarm', () => {
 
   it.each([
     ['count as one host', { count: 2 }, ['m1', 'm2', 'm3', 'h2']],
-    ['come together where one has the label', { labels: { ring: 'c' } }, ['m1', 'm2', 'm3']],
-    ['do not add up their labels', { labels: { ring: 'c', disk: 'ssd' } }, []],
+    ['are taken together if one has the label', { labels: { ring: 'c' } }, ['m1', 'm2', 'm3']],
+    ['do not combine their labels', { labels: { ring: 'c', disk: 'ssd' } }, []],
   ])('%s', (_, wave, ids) => {
     expect(selectWave([swarm, ...fleet], wave)).toEqual(ids);
   });
 });
 
-it('takes nobody where nobody is', () => {
+it('takes no host if there is none', () => {
   expect([{}, { percent: 100 }, { count: 1 }].map((wave) => selectWave([], wave))).toEqual([[], [], []]);
 });
 
@@ -55,6 +55,6 @@ it.each([
   ],
   [[{ percent: 100 }], [{ percent: 100 }]],
   [[{ labels: {} }], [{ labels: {} }]],
-])('%j ends with a wave of whatever is left: %j', (waves, complete) => {
+])('completes %j with a wave of all remaining hosts: %j', (waves, complete) => {
   expect(completeWaves(waves)).toEqual(complete);
 });
