@@ -132,7 +132,7 @@ async function ask(deps: GateDependencies, row: RolloutRow, signal: AbortSignal)
   }
 }
 
-/** Result of calling a gate's webhook: a verdict, or the reason why there is none. */
+/** Result of calling a gate's webhook: a verdict, or the reason for its absence. */
 interface Reply {
   verdict: GateVerdict | null;
   reason: string | null;

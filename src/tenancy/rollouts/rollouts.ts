@@ -18,7 +18,7 @@ import { applyRolloutEvent, type CausedEvent, countProgress, type RolloutDepende
 import type { Rollout } from './rolloutSchemas.ts';
 import { rolloutView } from './rolloutViews.ts';
 
-/** A rollout that an operator asks for. */
+/** A new rollout that an operator requests. */
 interface NewRollout {
   caller: AuditCaller;
   promotion: Promotion & { sha256: string };
@@ -26,7 +26,7 @@ interface NewRollout {
 }
 
 /**
- * Starts the rollout of a bundle in its env; the background work goes on with it. Throws as `lockPromotable`, 409
+ * Starts the rollout of a bundle in its environment; the background work advances it. Throws like `lockPromotable`, 409
  * `ALREADY_DESIRED`, and 422 `ROLLOUT_INVALID`.
  */
 export async function startRollout(
@@ -58,7 +58,7 @@ export async function startRollout(
       },
       ...{ plan: JSON.stringify({ ...plan, waves }), progress: '', created_by: caller.actor },
       ...{ gate_due_at: null, gate_tries: 0, gate_reason: null },
-      // Newer than any other, though a clock may have gone back.
+      // Newer than any other rollout, even if a clock went back.
       created_at: Math.max(now, (newest?.created_at ?? 0) + 1),
     };
     const progress = JSON.stringify(await countProgress(deps, work, row));
@@ -73,7 +73,9 @@ function requireValid(plan: RolloutPlan): void {
   if (fault !== null) throw invalid(fault);
 }
 
-/** A gate is asked of a webhook of the env, or of all envs, that gets messages as they are. */
+/**
+ * Checks that the webhook of a gate belongs to the environment or to all environments, and has the format `standard`.
+ */
 async function requireGate(work: Store, env: string, { gate_webhook: id }: RolloutPlan): Promise<void> {
   if (id === undefined) return;
   const webhook = await findWebhook(work, id);
@@ -86,23 +88,27 @@ function invalid(message: string): ApiError {
   return new ApiError({ status: 422, code: 'ROLLOUT_INVALID', message });
 }
 
-/** An act on the rollout of an env. */
+/** An action on the rollout of an environment. */
 interface RolloutAct {
   caller: AuditCaller;
   env: string;
 }
 
-/** Halts the rollout of an env; throws 404, and 409 `ROLLOUT_STATE` if it is halted or over. */
+/** Halts the rollout of an environment; throws 404, and 409 `ROLLOUT_STATE` if it is halted or over. */
 export function haltRollout(deps: RolloutDependencies, act: RolloutAct): Promise<Rollout> {
   return change(deps, act, () => ({ type: 'HALT', by: 'operator' }));
 }
 
-/** Goes on with a halted rollout, excusing its failures until now; throws 404, and 409 `ROLLOUT_STATE` for any other. */
+/**
+ * Resumes a halted rollout and excuses its failures so far; throws 404, and 409 `ROLLOUT_STATE` for any other state.
+ */
 export function resumeRollout(deps: RolloutDependencies, act: RolloutAct): Promise<Rollout> {
   return change(deps, act, () => ({ type: 'RESUME' }));
 }
 
-/** Lets a rollout pass the gate of a wave, counted from 1; throws 404, and 409 `ROLLOUT_STATE` if it does not wait there. */
+/**
+ * Passes the gate of a wave, counted from 1; throws 404, and 409 `ROLLOUT_STATE` if the rollout does not wait there.
+ */
 export function passGate(deps: RolloutDependencies, { wave, ...act }: RolloutAct & { wave: number }): Promise<Rollout> {
   return change(deps, act, ({ started }) => (started === wave ? { type: 'PASS_GATE' } : null));
 }
@@ -122,7 +128,7 @@ async function change(
   return rolloutView(row, deps.clock());
 }
 
-/** Locks an env with a rollout; throws 404 without one, and 409 if the newest one is over. */
+/** Locks an environment with a rollout; throws 404 if there is none, and 409 if the newest one is over. */
 async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
   const row = await lockEnv(work, env);
   if (row === null) throw notFound('env');
@@ -132,20 +138,20 @@ async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
   throw newest === undefined ? notFound('rollout') : wrongState(newest);
 }
 
-/** The refusal of an act that the state of a rollout does not allow. */
+/** The 409 error for an action that the state of a rollout does not allow. */
 function wrongState({ env, state, started }: RolloutRow) {
   const message = `the rollout is ${state}, and has started ${started} waves`;
   return conflict({ code: 'ROLLOUT_STATE', message, env });
 }
 
-/** How often the bundle from before is packed anew because one of a higher sequence was pushed meanwhile. */
+/** Largest number of attempts to pack the previous bundle again while bundles with a higher sequence are pushed. */
 const MAX_TRIES = 5;
 
 /**
- * Aborts the rollout of an env: the content from before is desired again. That is the bundle from before where hosts may go
- * back to it, else the same content under a new sequence, which awaits signatures where hosts demand them. Throws 404, 409
- * `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors; it is halted
- * then.
+ * Aborts the rollout of an environment and makes the previous content desired again. This is the previous bundle if
+ * hosts may return to it, otherwise the same content under a new sequence, which awaits signatures if hosts require
+ * them. Throws 404, 409 `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`,
+ * and PeerErrors. After an error the rollout is halted.
  */
 export async function abortRollout(deps: RolloutDependencies, act: RolloutAct): Promise<Rollout> {
   const rollout = await halt(deps, act);
@@ -159,7 +165,7 @@ export async function abortRollout(deps: RolloutDependencies, act: RolloutAct): 
   throw conflict({ code: 'DESIRED_CHANGED', message, env: act.env });
 }
 
-/** Packing takes a while, in which no further host is to get the bundle. */
+/** Halts the rollout before packing, so that no further host gets the bundle meanwhile. */
 async function halt(deps: RolloutDependencies, { caller, env }: RolloutAct): Promise<RolloutRow> {
   return deps.store.transaction().execute(async (work) => {
     const row = await lockRollout(work, env);
@@ -169,7 +175,7 @@ async function halt(deps: RolloutDependencies, { caller, env }: RolloutAct): Pro
   });
 }
 
-/** The bundle from before, where hosts that run the newer one would refuse to go back to it; else null. */
+/** The previous bundle, if hosts that run the newer one would refuse to return to it; otherwise null. */
 async function findReturn(
   { store }: RolloutDependencies,
   { started, sha256, previous_sha }: RolloutRow,
@@ -180,7 +186,7 @@ async function findReturn(
   return previous.sequence > bundle.sequence ? null : previous;
 }
 
-/** Null if a bundle of a higher sequence was pushed meanwhile. */
+/** Returns null if a bundle with a higher sequence was pushed meanwhile. */
 async function finish(
   deps: RolloutDependencies,
   { caller, env }: RolloutAct,
@@ -194,7 +200,10 @@ async function finish(
   });
 }
 
-/** Makes the bundle that was packed anew the desired one, or lets it wait for that; false if its sequence is stale. */
+/**
+ * Makes the repacked bundle the desired one, or the replacement that waits for signatures; returns false if its
+ * sequence is stale.
+ */
 async function insertReturn(work: Store, repacked: BundleRow, { env, previous_sha }: RolloutRow): Promise<boolean> {
   const mustWait = (await findBundleTrust(work, env)) !== null;
   const replaces = mustWait ? previous_sha : null;

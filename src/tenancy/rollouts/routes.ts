@@ -8,7 +8,7 @@ import { abortRollout, haltRollout, passGate, resumeRollout, startRollout } from
 
 const route = routesFor<RolloutDependencies>();
 
-/** Rollouts of envs: an env has one at a time. */
+/** Routes of rollouts. An environment has one rollout at a time. */
 export const rolloutRoutes = [
   route({
     method: 'GET',

@@ -7,7 +7,7 @@ import { deleteSecret, listSecrets, secretPath, setSecret } from './secrets.ts';
 
 const route = routesFor<SecretDependencies>();
 
-/** Secrets of envs: values pass through and are never told. */
+/** Routes of secrets. Values pass through the service and are never returned. */
 export const secretRoutes = [
   route({
     method: 'GET',

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Bundle, Warnings } from '../bundles/bundleSchemas.ts';
 import { Body, EnvName, Nullable, Timestamp } from '../../api/commonSchemas.ts';
 
-/** A secret of the URL. */
+/** The URL parameters that name a secret. */
 export const SecretParams = Type.Object({
   env: EnvName,
   key: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$' }),
@@ -22,13 +22,13 @@ export const Secret = Type.Object(
 );
 export type Secret = Static<typeof Secret>;
 
-/** Names of secrets. */
+/** A list of secrets by name. */
 export const SecretList = Type.Object({ secrets: Type.Array(Secret) }, { title: 'SecretList' });
 export type SecretList = Static<typeof SecretList>;
 
 /** Longest value that an agent can pass to compose, in characters. */
 const MAX_VALUE = 131_000;
-/** A line; not the name that could change the prototype of an object. */
+/** One line, except the name that could change the prototype of an object. */
 const field = '^(?!__proto__$)[^\\u0000-\\u001f\\u007f-\\u009f]{1,200}$';
 const value = Type.String({ maxLength: MAX_VALUE, pattern: '^[^\\u0000]*$' });
 

@@ -12,19 +12,19 @@ import { areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry, newestChanges } from '../store/people.ts';
 import type { Secret } from './secretSchemas.ts';
 
-/** What secrets need: the secretstore, and the archives that a changed secret is deployed by. */
+/** Dependencies of secrets: the secretstore, and the archives that deploy a changed secret. */
 export interface SecretDependencies extends ArchiveDependencies {
   readonly secretstore: Secretstore;
 }
 
-/** An act on one secret of an env. */
+/** An action on one secret of an environment. */
 export interface SecretAct {
   caller: AuditCaller;
   env: string;
   key: string;
 }
 
-/** Names of the secrets of an env with their newest versions; throws 404 without the env. */
+/** Names of the secrets of an environment with their newest versions; throws 404 if the environment does not exist. */
 export async function listSecrets({ store, secretstore }: SecretDependencies, env: string): Promise<Secret[]> {
   if ((await findEnv(store, env)) === null) throw notFound('env');
   const secrets = await secretstore.listSecrets(env);
@@ -32,7 +32,7 @@ export async function listSecrets({ store, secretstore }: SecretDependencies, en
   const changes = await newestChanges(store, env, targets);
   return secrets.map(({ key, version }) => {
     const written = changes.get(versionPath({ env, key, version }));
-    // What was destroyed since, and is there again, was not written here.
+    // A secret that was destroyed since and exists again was written by someone else.
     const isKnown = written !== undefined && written.id > (changes.get(secretPath({ env, key }))?.id ?? 0);
     return {
       ...{ key, version, written_at: isKnown ? toTime(written.at) : null },
@@ -41,18 +41,19 @@ export async function listSecrets({ store, secretstore }: SecretDependencies, en
   });
 }
 
-/** A version of a secret, and the bundle that was made to deploy it; null if the desired one does not read it. */
+/** A version of a secret, and the bundle that deploys it; null if the desired bundle does not read the secret. */
 export interface SecretVersion {
   path: string;
   version: number;
   bundle: BundleRow | null;
-  /** What some hosts would not permit of the new bundle. */
+  /** Reasons why some hosts would refuse the new bundle. */
   warnings: string[];
 }
 
 /**
- * Writes a new version of a secret; then, if the desired bundle reads it, a new bundle that pins this version becomes the
- * desired one. The values go to the secretstore and nowhere else. Throws 404 without the env, 409 `ROLLOUT_ACTIVE`.
+ * Writes a new version of a secret. If the desired bundle reads the secret, a new bundle that pins this version becomes
+ * the desired one. The values are sent only to the secretstore. Throws 404 if the environment does not exist, and 409
+ * `ROLLOUT_ACTIVE`.
  */
 export async function setSecret(
   deps: SecretDependencies,
@@ -71,7 +72,7 @@ export async function setSecret(
   return { path, version, bundle: deployed?.bundle ?? null, warnings: deployed?.warnings ?? [] };
 }
 
-/** Destroys all versions of a secret; throws 404 if there is none. */
+/** Destroys all versions of a secret; throws 404 if it does not exist. */
 export async function deleteSecret(deps: SecretDependencies, act: SecretAct): Promise<void> {
   if ((await findEnv(deps.store, act.env)) === null) throw notFound('env');
   await recordSecretAct(deps, act, { result: 'started' });
@@ -81,7 +82,10 @@ export async function deleteSecret(deps: SecretDependencies, act: SecretAct): Pr
   if (!existed) throw missing;
 }
 
-/** Adds to the audit log what becomes of an act; the secretstore has no part in its transactions, so `started` goes ahead. */
+/**
+ * Adds the result of an action to the audit log. The secretstore does not take part in transactions, so a `started`
+ * entry comes first.
+ */
 function recordSecretAct(
   deps: SecretDependencies,
   act: SecretAct,
@@ -90,12 +94,12 @@ function recordSecretAct(
   return addAuditEntry(deps.store, { ...auditEntry(deps, act.caller, { target, env: act.env }), result });
 }
 
-/** A version of a secret in the audit log; no name has an `@`. */
+/** A version of a secret in the audit log; no name contains an `@`. */
 function versionPath({ version, ...secret }: Pick<SecretAct, 'env' | 'key'> & { version: number }): string {
   return `${secretPath(secret)}@${version}`;
 }
 
-/** Path of a secret in manifests, and in the audit log. */
+/** Path of a secret in manifests and in the audit log. */
 export function secretPath({ env, key }: Pick<SecretAct, 'env' | 'key'>): string {
   return `deployd/data/${env}/see/${key}`;
 }

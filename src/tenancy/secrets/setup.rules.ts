@@ -1,25 +1,27 @@
 import { isDeepStrictEqual } from 'node:util';
 import { agentRole, audience, authMount, secretsMount, serviceRole } from '../keys/secretstoreRoles.rules.ts';
 
-/** How the secretstore gets the keys that verify grants, leases and logins: by the published list, or as copies (PEM). */
+/**
+ * How the secretstore gets the keys that verify grants, leases and logins: from the published list, or as copies (PEM).
+ */
 export type VerificationKeys = { jwksUrl: string; jwksCa: string | null } | { publicKeys: readonly string[] };
 
-/** What a setup depends on. */
+/** Parameters of a setup. */
 export interface SetupTerms {
   issuer: string;
   keys: VerificationKeys;
 }
 
-/** An object of the secretstore: what is written to a path of its API, and read there. */
+/** An object of the secretstore, which is written to and read from a path of its API. */
 export interface SetupObject {
   name: string;
   path: string;
   fields: Readonly<Record<string, unknown>>;
-  /** What to do if the secretstore refuses it. */
+  /** Advice if the secretstore refuses the object. */
   remedy?: string;
 }
 
-/** A mount; it is read from a list, by its name. */
+/** A mount, which is read from a list by its name. */
 export interface SetupMount extends SetupObject {
   list: string;
   key: string;
@@ -28,13 +30,13 @@ export interface SetupMount extends SetupObject {
 const dayS = 86_400;
 /** A host that is off for longer needs a new kit. */
 const AGENT_TTL_S = 7 * dayS;
-/** Agents lease a new token before. */
+/** Agents lease a new token before this time. */
 const AGENT_MAX_TTL_S = 30 * dayS;
 const SERVICE_TTL_S = 3600;
-/** Seconds by which the clocks of secretstore and service may differ; doctor complains before. */
+/** Largest difference in seconds between the clocks of the secretstore and the service; doctor warns earlier. */
 const CLOCK_SKEW_S = 180;
 
-/** The mount of the secrets: versioned, as deployd pins versions. */
+/** The mount of the secrets, with versions, because deployd pins versions. */
 export const secretsEngine: SetupMount = {
   name: `secrets engine ${secretsMount}`,
   list: 'sys/mounts',
@@ -52,7 +54,7 @@ export const authMethod: SetupMount = {
   fields: { type: 'jwt' },
 };
 
-/** Everything else, for the accessor of the auth method. A role comes after its policy. */
+/** All other objects, for the accessor of the auth method. A role comes after its policy. */
 export function desiredObjects({ issuer, keys }: SetupTerms, accessor: string): SetupObject[] {
   return [
     {
@@ -113,15 +115,15 @@ function roleObject({ name, policy }: { name: string; policy: string }, fields: 
 const note = '# Written by `deployd-tenancy secretstore apply`.';
 
 /**
- * The policy of hosts: each may read the secrets of its own env, which its JWT has put into the metadata of its alias at
- * the mount of that accessor.
+ * The policy of hosts: each may read the secrets of its environment, which its JWT stored in the metadata of its alias
+ * at the mount with this accessor.
  */
 function agentPolicy(accessor: string): string {
   const env = `{{identity.entity.aliases.${accessor}.metadata.env}}`;
   return policyOf({ [`${secretsMount}/data/${env}/see/*`]: ['read'] });
 }
 
-/** The policy of this service: it writes and destroys secrets, reads none, and looks up and revokes tokens. */
+/** The policy of this service: it writes and destroys secrets but reads none, and looks up and revokes tokens. */
 export const servicePolicy = policyOf({
   [`${secretsMount}/data/+/see/*`]: ['create', 'update'],
   [`${secretsMount}/metadata/+/see/*`]: ['read', 'list', 'delete'],
@@ -136,12 +138,12 @@ function policyOf(capabilities: Record<string, string[]>): string {
   return [`${note}\n`, ...rules].join('\n');
 }
 
-/** How an object of the secretstore is not as desired: it is missing, or fields of it differ. */
+/** The difference between an object of the secretstore and its desired form: it is missing, or fields differ. */
 export type SetupDifference =
   | { name: string; kind: 'missing' }
   | { name: string; kind: 'different'; fields: { name: string; present: unknown; desired: unknown }[] };
 
-/** Null if the object is as desired; fields that the setup does not speak of are left to the operator. */
+/** Returns null if the object has the desired form; fields outside of the setup are left to the operator. */
 export function differenceOf(
   { name, fields }: SetupObject,
   present: Record<string, unknown> | null,
@@ -153,7 +155,7 @@ export function differenceOf(
   return different.length === 0 ? null : { name, kind: 'different', fields: different };
 }
 
-/** The lines that tell an operator of a difference. */
+/** Formats a difference for the operator. */
 export function formatDifference(difference: SetupDifference): string[] {
   if (difference.kind === 'missing') return [`+ ${difference.name}`];
   const fields = difference.fields.map(

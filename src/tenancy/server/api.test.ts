@@ -13,4 +13,4 @@ describe('agents', () => agentTests(() => service));
 describe('access', () => accessTests(() => service));
 describe('abuse', () => abuseTests(() => service));
 describe('downloads', () => downloadTests(() => service));
-describe('bundles that are compared', () => diffTests(() => service));
+describe('comparisons of bundles', () => diffTests(() => service));

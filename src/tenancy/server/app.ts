@@ -13,7 +13,7 @@ import { documentInfo } from './openapi.ts';
 import { operatorRoutes, registerOperatorRoutes } from './operatorRoutes.ts';
 import { registerPublicRoutes } from './publicRoutes.ts';
 
-/** What the HTTP interface is built from. */
+/** The parts of the HTTP interface. */
 export interface HttpParts {
   readonly parts: TenancyParts;
   /** Null for plain HTTP, on loopback only. */
@@ -24,7 +24,7 @@ export interface HttpParts {
 /** Largest JSON body in bytes. */
 const MAX_JSON_BYTES = 1024 * 1024;
 
-/** The HTTP interface, not listening yet. */
+/** Creates the HTTP interface, which is not listening yet. */
 export async function createApp({ parts, tls, limits }: HttpParts): Promise<FastifyInstance> {
   const { max_requests, limits: caps } = parts.settings;
   const onError = answerError(parts.log, caps.bundle_bytes);
@@ -33,11 +33,11 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
     clientErrorHandler: answerClientError,
     frameworkErrors: (...failure) => void onError(...failure),
     bodyLimit: MAX_JSON_BYTES,
-    // Names that could change prototypes are not fields of any schema, which refuses them by their name.
+    // Names that could change prototypes are not in any schema, so validation rejects them by name.
     onProtoPoisoning: 'ignore',
     onConstructorPoisoning: 'ignore',
     genReqId: requestIdOf,
-    // Behind a proxy, which is on loopback, the audit log names the caller and not the proxy.
+    // Behind a proxy on loopback, the audit log contains the caller's address and not the proxy's.
     trustProxy: 'loopback',
     routerOptions: { maxParamLength: 200, caseSensitive: true },
   });
@@ -61,7 +61,7 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
   await registerAgentRoutes(app, parts);
   registerOperatorRoutes(app, parts, operatorRoutes);
   registerConsole(app, parts);
-  // Streams of events would hold their connections for ever.
+  // Otherwise event streams would keep their connections open forever.
   app.addHook('preClose', async () => parts.changes.end());
   app.after(otherMethods);
   await app.ready();

@@ -11,11 +11,11 @@ import { chooseArchivesToRemove, deleteOldBundles, findEnvsOverLimit, forgetArch
 import { deleteOldSessions } from '../store/people.ts';
 import { deliverWebhooks, removeOldDeadLetters } from '../webhooks/deliver.ts';
 
-/** Work that the service does by itself, again and again; several instances may do it at once. */
+/** Periodic work of the service; several instances may run it at the same time. */
 interface Job {
   name: string;
   everyMs: number;
-  /** Milliseconds from the start of the service; without it, 0. */
+  /** Milliseconds from the start of the service; by default 0. */
   firstAfterMs?: (parts: TenancyParts) => number;
   run: (parts: TenancyParts, signal: AbortSignal) => Promise<void>;
 }
@@ -27,7 +27,7 @@ const jobs: readonly Job[] = [
   {
     name: 'marking silent backends',
     everyMs: 5 * SECOND_MS,
-    // After an outage of the service its hosts come back first.
+    // After an outage of the service, hosts get time to check in again first.
     firstAfterMs: ({ settings }) => settings.offline_after_s * SECOND_MS,
     run: markSilentBackends,
   },
@@ -43,12 +43,12 @@ const jobs: readonly Job[] = [
   { name: 'removing stale uploads', everyMs: HOUR_MS, run: removeStaleUploads },
 ];
 
-/** Does the background work until the signal; resolves when all of it has ended. Nothing that fails ends it. */
+/** Runs the background work until the signal; resolves when all of it has ended. Failures do not end it. */
 export async function runBackground(parts: TenancyParts, signal: AbortSignal): Promise<void> {
   await Promise.all(jobs.map((job) => repeat(parts, job, signal)));
 }
 
-/** Does all background work once. */
+/** Runs all background work once. */
 export async function runBackgroundOnce(parts: TenancyParts, signal: AbortSignal): Promise<void> {
   for (const job of jobs) await runJob(parts, job, signal);
 }
@@ -61,7 +61,7 @@ async function repeat(parts: TenancyParts, job: Job, signal: AbortSignal): Promi
   }
 }
 
-/** Ends early with the signal. */
+/** Waits; ends early with the signal. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await setTimeout(milliseconds, undefined, { signal }).catch(() => undefined);
 }
@@ -75,9 +75,9 @@ async function runJob(parts: TenancyParts, { name, run }: Job, signal: AbortSign
 }
 
 const DAY_MS = 24 * 3600_000;
-/** Reports that are deleted in one transaction. */
+/** Number of reports to delete in one transaction. */
 const REPORTS_AT_ONCE = 1000;
-/** A push ends long before; an archive that is older and of no bundle has been left behind by one that failed. */
+/** Milliseconds after which an archive without a bundle is the leftover of a failed push: any push ends long before. */
 const PUSH_MS = 3600_000;
 
 /** Deletes reports that are older than `keep_reports_days`. */
@@ -86,7 +86,10 @@ async function removeOldReports(parts: TenancyParts, signal: AbortSignal): Promi
   while (!signal.aborted && (await deleteReports(parts.store, before, REPORTS_AT_ONCE)) === REPORTS_AT_ONCE);
 }
 
-/** Removes bundles that are neither among the newest of their env, nor desired, nor on a host, and their archives. */
+/**
+ * Removes bundles, with their archives, that are neither among the newest of their environment, nor desired, nor on a
+ * host.
+ */
 async function removeOldBundles(parts: TenancyParts, signal: AbortSignal): Promise<void> {
   const { store, bundles, settings } = parts;
   for (const env of await findEnvsOverLimit(store, settings.keep_bundles)) {
@@ -105,10 +108,10 @@ async function removeOldSessions({ store, settings, clock }: TenancyParts): Prom
   await deleteOldSessions(store, sessionsOverBefore(settings.session, clock()));
 }
 
-/** Milliseconds without a change after which a crash has left an upload: a push ends long before. */
+/** Milliseconds without a change after which an upload is the leftover of a crash: any push ends long before. */
 const STALE_MS = 3600_000;
 
-/** Removes what pushes that were cut by a crash have left; other instances may receive into the same directory. */
+/** Removes uploads that a crash interrupted; other instances may receive uploads in the same directory. */
 async function removeStaleUploads({ settings, clock }: TenancyParts): Promise<void> {
   const directory = incomingDirectory(settings.state_dir);
   for (const name of await readdir(directory).catch(ignoreMissing)) {

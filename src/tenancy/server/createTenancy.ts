@@ -24,15 +24,15 @@ import { createPostWebhook, type PostWebhook } from '../peers/postWebhook.ts';
 import { callbackPath, signedOutPath } from '../people/sessions.ts';
 import type { Store } from '../store/openStore.ts';
 
-/** What is there before the service is put together. */
+/** The parts that exist before the service is built. */
 interface OpenedParts {
-  /** Of this version; whoever opened it closes it. */
+  /** A store of this version; the caller closes it. */
   store: Store;
   keyFile: Uint8Array;
   log: LogLine;
 }
 
-/** The parts of the service. Only the folder `server` knows all of them: each topic names those that it needs. */
+/** The parts of the service. Only the folder `server` knows all of them; each topic declares its dependencies. */
 export interface TenancyParts {
   readonly settings: TenancySettings;
   readonly version: string;
@@ -58,11 +58,11 @@ export interface TenancyParts {
 /** The service without its HTTP interface and its background work. */
 interface Tenancy {
   parts: TenancyParts;
-  /** Closes all connections; the service's token at the secretstore is revoked if that can be done. */
+  /** Closes all connections, and revokes the service's token at the secretstore if possible. */
   close: () => Promise<void>;
 }
 
-/** Puts the service together: settings → adapters → parts. Throws ConfigInvalid and KeyError; calls no peer. */
+/** Builds the service: settings → adapters → parts. Throws ConfigInvalid and KeyError; does not call any peer. */
 export async function createTenancy(settings: TenancySettings, { store, keyFile, log }: OpenedParts): Promise<Tenancy> {
   const clock = Date.now;
   const bundles = connectBundleStorage(settings);
@@ -101,17 +101,17 @@ function readKitFiles({ secretstore_ca, kit }: TenancySettings): KitDependencies
   };
 }
 
-/** Seconds in which the JWT of a login can be exchanged. */
+/** Seconds in which the JWT of a login can be used. */
 const LOGIN_LIFETIME_S = 60;
 
-/** By what the service proves itself to the secretstore. */
+/** The keys and the name with which the service authenticates to the secretstore. */
 interface ServiceIdentity {
   keys: () => KeyRing;
   /** Milliseconds since 1970. */
   clock: () => number;
 }
 
-/** Opens the secretstore of the settings, where nothing is called before the first use. Throws ConfigInvalid. */
+/** Opens the secretstore of the settings; makes no call before the first use. Throws ConfigInvalid. */
 export function connectSecretstore(settings: TenancySettings, { keys, clock }: ServiceIdentity): OpenSecretstore {
   const { public_url: issuer, secretstore_url: url, secretstore_ca, secretstore_namespace: namespace } = settings;
   const terms = () => ({ issuer, audience, lifetimeS: LOGIN_LIFETIME_S, now: clock() });
@@ -120,7 +120,7 @@ export function connectSecretstore(settings: TenancySettings, { keys, clock }: S
   return openSecretstore({ url, authorities, namespace, signLogin, clock: monotonicMs });
 }
 
-/** Opens where the settings keep bundles: the bucket, else the directory. Throws ConfigInvalid. */
+/** Opens the bundle storage of the settings: the bucket, otherwise the directory. Throws ConfigInvalid. */
 export function connectBundleStorage({ s3, state_dir }: Pick<TenancySettings, 's3' | 'state_dir'>): BundleStorage {
   const { url, bucket, region, credentials_file, redirect: givesLinks } = s3;
   if (url === null || bucket === null || credentials_file === null)
@@ -131,7 +131,7 @@ export function connectBundleStorage({ s3, state_dir }: Pick<TenancySettings, 's
   return createS3Storage({ url, bucket, region, credentials, authorities, givesLinks });
 }
 
-/** Opens the mesh's directory of the settings; null without a mesh. Throws ConfigInvalid. */
+/** Opens the mesh directory of the settings; null without a mesh. Throws ConfigInvalid. */
 export function connectMesh({ mesh }: Pick<TenancySettings, 'mesh'>): OpenMeshDirectory | null {
   const { controller_url: controllerUrl, controller_ca, credentials_file } = mesh;
   if (controllerUrl === null || credentials_file === null) return null;
@@ -139,7 +139,7 @@ export function connectMesh({ mesh }: Pick<TenancySettings, 'mesh'>): OpenMeshDi
   return openMeshDirectory({ controllerUrl, username, password, authorities: readTrustedAuthorities(controller_ca) });
 }
 
-/** What sends webhooks by the settings. Throws ConfigInvalid. */
+/** Returns the function that sends webhooks with the settings. Throws ConfigInvalid. */
 export function connectWebhooks({ webhooks }: Pick<TenancySettings, 'webhooks'>): PostWebhook {
   const { ca, timeout_s, private_addresses: allowsPrivate } = webhooks;
   const own = ca === null ? [] : readTrustedAuthorities(ca);
@@ -147,7 +147,10 @@ export function connectWebhooks({ webhooks }: Pick<TenancySettings, 'webhooks'>)
   return createPostWebhook({ authorities, timeoutMs: timeout_s * 1000, allowsPrivate });
 }
 
-/** Opens the way to the collector of the settings, and loads what that needs; null without one. Throws ConfigInvalid. */
+/**
+ * Opens the connection to the trace collector of the settings, and loads its dependencies; null without a collector.
+ * Throws ConfigInvalid.
+ */
 export async function connectCollector(
   { traces }: Pick<TenancySettings, 'traces'>,
   log: LogLine,
@@ -164,7 +167,7 @@ export async function connectCollector(
   });
 }
 
-/** Opens the OpenID provider of the settings; null without one. Throws ConfigInvalid. */
+/** Opens the OpenID provider of the settings; null without a provider. Throws ConfigInvalid. */
 export function connectIdentityProvider({ oidc, public_url }: TenancySettings): IdentityProvider | null {
   const { issuer_url: issuer, client_id: clientId, client_secret_file: secretFile, issuer_ca, scopes } = oidc;
   if (issuer === null || clientId === null || secretFile === null) return null;

@@ -15,19 +15,19 @@ import { countPendingSteps } from '../store/pendingSteps.ts';
 import { listActiveRollouts } from '../store/rollouts.ts';
 import { countAllDeliveries } from '../store/webhooks.ts';
 
-/** What the metrics of the service count. */
+/** Sources of the service's metrics. */
 interface MetricsDependencies {
   readonly store: Store;
   readonly version: string;
-  /** What the cache of bearers counts. */
+  /** Counts of the bearer cache. */
   readonly bearerCounts: Readonly<BearerCounts>;
   /** Null where traces are not sent. */
   readonly spans: SpanQueue | null;
 }
 
 /**
- * Tells the spans of the calls of agents and operators (spec §21.4), each below the span of its caller if there is one; a
- * trace that the caller does not keep is not told. `clock` is in milliseconds since 1970.
+ * Exports the spans of agents' and operators' calls (spec §21.4), each as a child of its caller's span if there is one;
+ * traces that the caller does not sample are not exported. `clock` is in milliseconds since 1970.
  */
 export function traceRequests(app: FastifyInstance, spans: Pick<SpanQueue, 'add'>, clock: () => number): void {
   app.addHook('onResponse', (request, reply, done) => {
@@ -44,7 +44,7 @@ export function traceRequests(app: FastifyInstance, spans: Pick<SpanQueue, 'add'
   });
 }
 
-/** By its route, never by its URL, whose parameters may be names of secrets. */
+/** Describes a request by its route, never by its URL, whose parameters may be names of secrets. */
 function describe(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -65,7 +65,7 @@ function describe(
   };
 }
 
-/** What the service itself counts: its places, its cache of bearers, its backends, its process. */
+/** Metrics of the service itself: its request limits, bearer cache, backends and process. */
 export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admission): Promise<MetricFamily[]> {
   const byLane = (field: keyof AdmissionCounts) =>
     Object.entries(counts).map(([lane, values]) => ({ labels: { lane }, value: values[field] }));
@@ -105,7 +105,10 @@ async function countActiveRollouts({ store }: { store: Store }): Promise<Rollout
   );
 }
 
-/** Counts every request and logs it: by its route's parameters, never by its URL, whose query a caller may have put a secret in. */
+/**
+ * Counts and logs every request by its route's parameters, never by its URL, because a caller may have put a secret in
+ * the query.
+ */
 export function observeRequests(app: FastifyInstance, log: LogLine, metrics: RequestMetrics): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, url = 'unknown' } = request.routeOptions;
@@ -129,23 +132,23 @@ function callerOf({ operator, token }: FastifyRequest): string | null {
   return operator?.name ?? token?.backendId ?? null;
 }
 
-/** Upper bounds of the histogram in seconds; the last holds everything. */
+/** Upper bounds of the histogram in seconds; the last one has no limit. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, Infinity];
 
-/** What is counted of one route. */
+/** Counts of one route. */
 interface Series {
   readonly labels: { method: string; route: string };
-  /** Requests by the index of the lowest bound that they kept. */
+  /** Requests by the index of the lowest bound that they stayed within. */
   readonly buckets: number[];
   seconds: number;
   readonly statuses: Map<number, number>;
 }
 
-/** Counts requests by route and status, and how long they take. */
+/** Counts requests by route and status, and their durations. */
 export class RequestMetrics {
   readonly #series = new Map<string, Series>();
 
-  /** Counts a request that is over. `route` is a pattern of URLs, never a URL. */
+  /** Counts a finished request. `route` is a URL pattern, never a URL. */
   add(method: string, route: string, { status, seconds }: { status: number; seconds: number }): void {
     const series = this.#seriesOf(method, route);
     const bucket = bounds.findIndex((bound) => seconds <= bound);
@@ -190,7 +193,7 @@ function histogramOf({ labels, buckets, seconds }: Series): Sample[] {
   return [...cumulative, { suffix: '_count', labels, value: count }, { suffix: '_sum', labels, value: seconds }];
 }
 
-/** The caller's X-Request-Id where it is a plain word, else a new one. */
+/** The caller's X-Request-Id if it is a plain word, otherwise a new id. */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomUUID();

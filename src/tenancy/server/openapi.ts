@@ -63,7 +63,7 @@ const parameters = ['id', 'timestamp', 'signature'].map((name) => ({
   schema: { type: 'string' as const },
 }));
 
-/** What the service sends to webhooks, for the OpenAPI document. */
+/** The webhook messages of the service, for the OpenAPI document. */
 const documentedWebhooks = {
   event: {
     post: {

@@ -6,7 +6,7 @@ import type { ErrorBody } from '../../api/commonSchemas.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { operatorRoutes } from './operatorRoutes.ts';
 
-/** A secretstore that tells more than it is asked, is sealed for one env and one key, and has a defect for another. */
+/** A secretstore that returns extra fields, is sealed for one environment and one key, and has a bug for another. */
 const secretstore = {
   ...createMemorySecretstore(),
   listSecrets: async (env: string) => {
@@ -56,7 +56,7 @@ async function send(
   return { status: response.status, headers: response.headers, body: (text === '' ? null : JSON.parse(text)) as never };
 }
 
-it('answers what the schema says, and nothing else', async () => {
+it('returns exactly the fields of the schema', async () => {
   expect((await send('/v1/envs/eu-1/secrets')).body).toMatchObject({
     secrets: [{ key: 'one', version: 1 }],
   });
@@ -74,8 +74,8 @@ it.each([
   ['no bearer', '/v1/envs', { bearer: '' }, 401, 'UNAUTHENTICATED', /bearer/],
   ['an unknown bearer', '/v1/envs', { bearer: 'dpo_x' }, 401, 'UNAUTHENTICATED', /bearer/],
   ['a role that is too low', '/v1/envs', { as: 'viewer', ...newEnv() }, 403, 'FORBIDDEN', /role admin/],
-  ['another env', '/v1/envs/us', { as: 'limited' }, 403, 'FORBIDDEN', /env us/],
-  ['a token for some envs', '/v1/operators', { as: 'limited' }, 403, 'FORBIDDEN', /some envs/],
+  ['another environment', '/v1/envs/us', { as: 'limited' }, 403, 'FORBIDDEN', /env us/],
+  ['a token for some environments', '/v1/operators', { as: 'limited' }, 403, 'FORBIDDEN', /some envs/],
   ['a query of another type', '/v1/audit?limit=many', {}, 400, 'REQUEST_INVALID', /querystring.limit/],
   ['a query beyond its range', '/v1/audit?limit=501', {}, 400, 'REQUEST_INVALID', /querystring.limit/],
   ['an unknown query', '/v1/audit?token=x', {}, 400, 'REQUEST_INVALID', /"token"/],
@@ -85,7 +85,7 @@ it.each([
   ['a constructor', '/v1/envs', newEnv(parse(builder)), 400, 'REQUEST_INVALID', /field "constructor"/],
   ['a value named __proto__', '/v1/envs/eu-1/secrets/x', badSecret, 400, 'REQUEST_INVALID', /body.data .*"__proto__"/],
   ['a control character', '/v1/operators', badName, 400, 'REQUEST_INVALID', /body.name/],
-  ['a parameter of another form', '/v1/envs/EU', {}, 400, 'REQUEST_INVALID', /params.env/],
+  ['a malformed parameter', '/v1/envs/EU', {}, 400, 'REQUEST_INVALID', /params.env/],
   [
     'an unknown choice',
     '/v1/backends?sort=name',
@@ -95,16 +95,23 @@ it.each([
     /\.sort must be one of id, site, state, /,
   ],
   ['an unknown state', '/v1/backends?state=up', {}, 400, 'REQUEST_INVALID', /\.state must be one or more of created, /],
-  ['a cursor', '/v1/backends?after=x', {}, 400, 'REQUEST_INVALID', /\.after must be `next` of the previous page/],
+  [
+    'a malformed cursor',
+    '/v1/backends?after=x',
+    {},
+    400,
+    'REQUEST_INVALID',
+    /\.after must be `next` of the previous page/,
+  ],
   ['a search in two lines', '/v1/backends?q=a%0Ab', {}, 400, 'REQUEST_INVALID', /\.q must be one line without/],
-  ['no JSON', '/v1/envs', { ...newEnv(), body: '{' }, 400, 'REQUEST_INVALID', /JSON/],
-  ['no octets', bundles, { method: 'PUT' }, 400, 'REQUEST_INVALID', /body must be/],
+  ['invalid JSON', '/v1/envs', { ...newEnv(), body: '{' }, 400, 'REQUEST_INVALID', /JSON/],
+  ['a body of another type than octets', bundles, { method: 'PUT' }, 400, 'REQUEST_INVALID', /body must be/],
   ['another media type', '/v1/envs', { ...newEnv(), type: 'text/plain' }, 415, 'MEDIA_TYPE_UNSUPPORTED', /Media/],
   ['octets for JSON', '/v1/envs', octets, 415, 'MEDIA_TYPE_UNSUPPORTED', /./],
   ['a huge body', '/v1/envs', newEnv({ name: 'x'.repeat(2e6) }), 413, 'REQUEST_TOO_LARGE', /large/],
   ['a conflict', '/v1/envs', newEnv(), 409, 'ENV_EXISTS', /./],
-  ['a peer that is away', '/v1/envs/eu-1/secrets/sealed', secret, 503, 'PEER_UNAVAILABLE', /the secretstore/],
-  ['a defect', '/v1/envs/eu-1/secrets/defect', secret, 500, 'INTERNAL', /unexpected/],
+  ['a peer that is down', '/v1/envs/eu-1/secrets/sealed', secret, 503, 'PEER_UNAVAILABLE', /the secretstore/],
+  ['a bug', '/v1/envs/eu-1/secrets/defect', secret, 500, 'INTERNAL', /unexpected/],
   ['an unknown path', '/v1/nothing', { method: 'POST', body: 'x' }, 404, 'NOT_FOUND', /resource/],
   ['another method', '/v1/envs', { method: 'PATCH', body: 'x' }, 405, 'METHOD_NOT_ALLOWED', /GET/],
 ] as const)('refuses %s', async (_what, path, init, status, code, message) => {
@@ -113,19 +120,19 @@ it.each([
   expect((refusal.body as ErrorBody).error.message).toMatch(message);
 });
 
-it('has no body that takes a field of any name', () => {
+it('has no request body that accepts a field of any name', () => {
   const bodies = operatorRoutes.flatMap(({ url, body }) => (typeof body === 'object' ? [{ url, ...body }] : []));
   const open = bodies.filter((body) => !('additionalProperties' in body && body.additionalProperties === false));
-  // Of a signature every field is judged, at any depth, when it is added.
+  // Every field of a signature is validated, at any depth, when the signature is added.
   expect(open.map(({ url }) => url)).toEqual(['/v1/bundles/:sha256/signatures']);
 });
 
-it('says when to come again, and which methods there are', async () => {
+it('returns the retry time, and the allowed methods', async () => {
   expect((await send('/v1/envs/eu-1/secrets/sealed', secret)).headers.get('retry-after')).toBe('7');
   expect((await send('/v1/envs/eu-1', { method: 'PATCH' })).headers.get('allow')).toBe('GET, HEAD, DELETE');
 });
 
-it('writes a defect into the log, and not into the answer', async () => {
+it('writes a bug to the log, and not to the answer', async () => {
   service.log.splice(0);
   const { body } = await send('/v1/envs/eu-1/secrets/defect', secret);
   expect(JSON.stringify(body)).not.toContain('secret value');
@@ -138,7 +145,7 @@ const newestActs = async (limit: number) => {
   return (body as { entries: object[] }).entries;
 };
 
-it('keeps refused and failed acts in the audit log: who, what, on what, from where, why', async () => {
+it('records refused and failed actions in the audit log: who, what, on which object, from where, why', async () => {
   const before = await newestActs(1);
   await send('/v1/envs', newEnv());
   await send('/v1/envs/us', { as: 'limited' });
@@ -160,7 +167,7 @@ it('keeps refused and failed acts in the audit log: who, what, on what, from whe
   ]);
 });
 
-it('tells why an act has failed, and refuses none, where the audit log cannot be written', async () => {
+it('returns the reason of a failed action, and does not refuse it, if the audit log cannot be written', async () => {
   const { store } = service.deps;
   const when = `before insert on audit when new.result <> 'started'`;
   await sql.raw(`create trigger audit_full ${when} begin select raise(abort, 'full'); end`).execute(store);

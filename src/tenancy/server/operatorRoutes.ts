@@ -37,15 +37,15 @@ import { webhookRoutes } from '../webhooks/routes.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who makes a call of the operators' API. */
+    /** The caller of the operators' API. */
     operator: Operator | null;
   }
 }
 
-/** Statuses of refusals that the audit log keeps. */
+/** Statuses of errors that the audit log records. */
 const auditedStatuses = [403, 409, 422];
 
-/** Registers the routes of the operators' API; here and nowhere else calls are authenticated, permitted and audited. */
+/** Registers the routes of the operators' API. All calls are authenticated, authorized and audited here. */
 export function registerOperatorRoutes<Deps extends SessionDependencies>(
   app: FastifyInstance,
   deps: Deps,
@@ -59,7 +59,7 @@ export function registerOperatorRoutes<Deps extends SessionDependencies>(
         url: route.url,
         schema: schemaOf(route),
         config: { lane: laneOf(route), isStreamed: route.body === octets },
-        // Before the body is read: whoever has no token sends none.
+        // Authenticate before the body is read, so that callers without a token cannot send one.
         onRequest: async (request) =>
           void (request.operator = await authenticateCaller(deps, request, isChange(route))),
         handler: (request, reply) => handle(deps, route, { request, reply, operator: operatorOf(request) }),
@@ -99,18 +99,21 @@ async function handle<Deps extends TokenDependencies>(
   }
 }
 
-/** The call by the permissions that include its role, so that what the service asks of a row's env is asked of these. */
+/**
+ * Returns the call with only those permissions that include its role, so that later checks of a row's environment use
+ * only these.
+ */
 function withRole(call: OperatorCall, role: Role): OperatorCall {
   const { operator } = call;
   return { ...call, operator: { ...operator, permissions: permissionsWith(operator.permissions, role) } };
 }
 
-/** True for a route that answers with a kind of body. */
+/** True for a route that answers with this kind of body. */
 function answersWith({ responses }: AnyOperatorRoute, kind: typeof octets | typeof eventStream): boolean {
   return Object.values(responses).includes(kind);
 }
 
-/** Calls that are answered with bytes or events last. */
+/** The lane of a route: answers with bytes or events take long. */
 function laneOf(route: AnyOperatorRoute): Lane {
   if (answersWith(route, eventStream)) return 'stream';
   return answersWith(route, octets) ? 'download' : 'operator';
@@ -126,7 +129,10 @@ function sendAnswer(
   return exchange.reply.send(body);
 }
 
-/** Proxies are asked to hold nothing back, and no caller to use the connection again: it would not be idle when the service stops. */
+/**
+ * Sends events. Asks proxies not to buffer, and callers not to reuse the connection, which would not be idle when the
+ * service stops.
+ */
 function sendEvents(
   { log }: { log: LogLine },
   { request, reply }: Exchange,
@@ -139,7 +145,7 @@ function sendEvents(
     connection: 'close',
   };
   const stream = Readable.from(events);
-  // Its status is sent already, and no handler of errors is asked.
+  // The status was already sent, so no error handler is called.
   stream.once('error', ({ message }) =>
     log('warn', `a stream of events has failed: ${message}`, { request_id: request.id }),
   );
@@ -152,7 +158,7 @@ function sendOctets(reply: FastifyReply, { bytes, size }: Octets): FastifyReply 
 
 function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchange): OperatorCall {
   const gone = new AbortController();
-  // While it was authenticated, the caller has perhaps gone away.
+  // The caller may have disconnected during authentication.
   if (reply.raw.destroyed) gone.abort();
   else reply.raw.once('close', () => gone.abort());
   const caller: AuditCaller = {
@@ -165,7 +171,7 @@ function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchang
   return { operator, params, query, body, caller, signal: gone.signal };
 }
 
-/** Keeps a refused act, and one that has failed after it has perhaps changed something at a peer. */
+/** Records a refused action, or a failed one that may have changed something at a peer. */
 async function auditFailure(
   deps: TokenDependencies,
   { route, call, fields }: { route: AnyOperatorRoute; call: OperatorCall; fields: ApiErrorFields },
@@ -177,7 +183,7 @@ async function auditFailure(
   const refused = { ...call.caller, target, env: env ?? envOf(route, call), result: code };
   await recordRefusedAct(deps, refused).catch((error: unknown) => {
     if (!hasFailed) throw error;
-    // The caller is told of the first failure, which often is of the store too.
+    // The caller gets the first error, which often comes from the store too.
     deps.log('warn', `a failed act is not in the audit log: ${String(error)}`, { request_id: call.caller.requestId });
   });
 }
@@ -187,7 +193,7 @@ function isChange({ method, noStore = false }: AnyOperatorRoute): boolean {
   return method !== 'GET' || noStore;
 }
 
-/** The env that a call names itself; null where it follows from a row, and the service compares it. */
+/** The environment that a call contains; null if it depends on a row, and the service compares it. */
 function envOf(route: AnyOperatorRoute, call: OperatorCall): string | null {
   if (route.env !== undefined) return route.env(call);
   const { params, query, body } = call;
@@ -198,7 +204,7 @@ function envOf(route: AnyOperatorRoute, call: OperatorCall): string | null {
   return null;
 }
 
-/** Passes the body on as a stream; how much of it is read is the service's decision. */
+/** Passes the body on as a stream; the service decides how much of it to read. */
 function acceptOctets(scope: FastifyInstance): FastifyInstance {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload));

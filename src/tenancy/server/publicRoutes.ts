@@ -11,9 +11,9 @@ import type { Secretstore } from '../peers/secretstore.ts';
 import { authenticateOperator, type TokenDependencies } from '../people/authenticate.ts';
 import { proveWritable } from '../store/openStore.ts';
 
-/** What the routes without a bearer need: the keys, and every part that `/readyz` looks at. */
+/** Dependencies of the routes without a bearer token: the keys, and every part that `/readyz` checks. */
 interface PublicDependencies extends TokenDependencies {
-  /** The signing keys as they are now. */
+  /** Returns the current signing keys. */
   readonly keys: () => KeyRing;
   readonly secretstore: Secretstore;
   readonly bundles: BundleStorage;
@@ -23,11 +23,14 @@ interface PublicDependencies extends TokenDependencies {
 
 const Jwks = Type.Object({ keys: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true })) });
 const Readiness = Type.Object({ ready: Type.Boolean(), missing: Type.Array(Type.String()) }, { title: 'Readiness' });
-/** What every route without a bearer has in the document. */
+/** Fields of every route without a bearer token in the document. */
 const common = { tags: ['public'], security: [] };
 const failure = errorResponses({ 500: 'INTERNAL' });
 
-/** Registers the routes without a bearer, which take no place of the admission. `families` are the metrics. */
+/**
+ * Registers the routes without a bearer token, which do not count against the request limits. `families` returns the
+ * metrics.
+ */
 export function registerPublicRoutes(
   app: FastifyInstance,
   deps: PublicDependencies,
@@ -89,7 +92,7 @@ function addHealth(app: FastifyInstance, deps: PublicDependencies): void {
   });
 }
 
-/** Admits callers on this host that no proxy speaks for, and administrators of all envs. */
+/** Admits local callers that do not use a proxy, and administrators of all environments. */
 async function requireMetricsReader(deps: TokenDependencies, request: FastifyRequest): Promise<void> {
   const { socket, headers } = request.raw;
   const isProxied = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined;
@@ -99,15 +102,15 @@ async function requireMetricsReader(deps: TokenDependencies, request: FastifyReq
   requirePermission(operator, { role: 'admin', env: { every: true } });
 }
 
-/** What the service cannot do without, by the name that `/readyz` tells. */
+/** The parts that the service needs, by their names in `/readyz`. */
 type Part = 'store' | 'secretstore' | 'bundles' | 'mesh';
 
 /** Milliseconds within which a part must answer. */
 const PART_TIMEOUT_MS = 5000;
-/** Milliseconds for which an answer is told again, so that callers cannot make the service ask more often. */
+/** Milliseconds for which an answer is cached, so that callers cannot make the service check more often. */
 const KEPT_MS = 1000;
 
-/** Asks every part at once; the result are the parts that are missing. Calls at the same time share one look. */
+/** Checks every part concurrently and returns the missing ones. Concurrent calls share one check. */
 function createReadiness(deps: PublicDependencies): () => Promise<Part[]> {
   let last: { at: number; missing: Promise<Part[]> } | undefined;
   return () => {

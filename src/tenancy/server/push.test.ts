@@ -4,5 +4,5 @@ import { storedArchiveTests } from '../../../fixtures/suites/tenancy/api/storedA
 import { startService } from '../../../fixtures/world/tenancy/service.ts';
 
 describe('a push', () => pushTests(startService));
-describe('a bundle that is pushed', () => bundleTests(startService));
-describe('an archive that is stored', () => storedArchiveTests(startService));
+describe('a pushed bundle', () => bundleTests(startService));
+describe('a stored archive', () => storedArchiveTests(startService));

@@ -32,7 +32,7 @@ afterAll(() => service.stop());
 
 const call = (path: string, headers: Record<string, string> = {}) => fetch(`${service.url}${path}`, { headers });
 
-it('tells the call of a host by its route, status and backend', async () => {
+it("exports a host's call with its route, status and backend", async () => {
   const before = Date.now();
   await host.checkIn();
   const span = await next.promise;
@@ -53,7 +53,7 @@ it('tells the call of a host by its route, status and backend', async () => {
   expect(span.startMs + span.durationMs).toBeLessThanOrEqual(Date.now() + 1);
 });
 
-it('puts a call below the span of its caller, one that is refused too', async () => {
+it("makes a call a child of its caller's span, even if the call is refused", async () => {
   await call('/v1/envs', { traceparent: `00-${traceId}-${spanId}-01` });
   expect(await next.promise).toMatchObject({
     ...{ traceId, parentSpanId: spanId, error: null },
@@ -61,14 +61,14 @@ it('puts a call below the span of its caller, one that is refused too', async ()
   });
 });
 
-it('tells nothing of names in an URL', async () => {
+it('does not export names in a URL', async () => {
   await admin.call('PUT envs/eu-1/secrets/canary', { data: { canary: 'x' } });
   await next.promise;
   expect(told.map(({ name }) => name)).toEqual(['PUT /v1/envs/:env/secrets/:key']);
   expect(JSON.stringify(told)).not.toContain('canary');
 });
 
-it('tells the failure of the service as an error', async () => {
+it('exports a failure of the service as an error', async () => {
   await using broken = await startBroken();
   await fetch(`${broken.url}/v1/agent/check-in`, { method: 'POST', headers: { authorization: 'Bearer s.x' } });
   expect(await next.promise).toMatchObject({ error: '500', attributes: { 'http.response.status_code': 500 } });
@@ -83,10 +83,10 @@ async function startBroken() {
 }
 
 it.each<[string, string, Record<string, string>]>([
-  ['a trace that its caller does not keep', '/v1/envs', { traceparent: `00-${traceId}-${spanId}-00` }],
-  ['what is neither of hosts nor of operators', '/healthz', {}],
-  ['what has no route', '/v1/nothing', {}],
-])('tells nothing of %s', async (_what, path, headers) => {
+  ['a trace that its caller does not sample', '/v1/envs', { traceparent: `00-${traceId}-${spanId}-00` }],
+  ['a call by neither hosts nor operators', '/healthz', {}],
+  ['a call without a route', '/v1/nothing', {}],
+])('does not export %s', async (_what, path, headers) => {
   await call(path, headers);
   await call('/v1/envs');
   await next.promise;

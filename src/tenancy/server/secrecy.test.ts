@@ -13,14 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** A token of the secretstore in memory, by the claims of a grant. */
+/** Simulates a login: creates a token in the secretstore's memory from the claims of a grant. */
 const logIn = async (jwt: string) => {
   const { sub = '', env, gen } = decodeJwt(jwt);
   const identity = { backendId: sub.replace('backend:', ''), env: String(env), generation: Number(gen) };
   return service.secretstore.issueToken(identity).bearer;
 };
 
-it('keeps no value of a secret, no token and no grant: not in its store, log, audit log, errors, bundles or backup', async () => {
+it('never stores or logs a secret value, token or grant: not in store, log, audit log, errors, bundles or backup', async () => {
   const setAway = async (isAway: boolean) => (service.secretstore.away = isAway);
   const { secrets, told } = await liveWithSecrets({ service, logIn, setAway });
   const backup = join(tempDir(), 'backup.sqlite');
@@ -34,7 +34,7 @@ it('keeps no value of a secret, no token and no grant: not in its store, log, au
   expect(huntSecrets([...told, ...files, ...archives, ['the log', JSON.stringify(service.log)]], secrets)).toEqual([]);
 });
 
-it('would be found if it did', () => {
+it('finds a stored value with the same search', () => {
   const secrets = { value: 'canary "1"\nsecond line' };
   const places = [
     JSON.stringify(secrets),

@@ -19,12 +19,12 @@ it('moves titled schemas and errors that are described by codes', () => {
   });
 });
 
-it('leaves a success and a described error where they are', () => {
+it('leaves a success and a described error in place', () => {
   const answers = { 200: { description: 'OK' }, 422: { description: 'Code of the first refusal' } };
   expect(answersOf(shareComponents(document(answers)))).toEqual(document(answers).paths);
 });
 
-it('permits no two schemas of one title', () => {
+it('rejects two different schemas with one title', () => {
   const other = { ...env, required: ['name'] };
   expect(() => shareComponents(document({ 200: { schema: env }, 201: { schema: other } }))).toThrow(/ the name Env$/);
 });

@@ -4,7 +4,7 @@ const refusedFor = (retryAfterS: number) =>
   expect.objectContaining({ fields: expect.objectContaining({ status: 429, retryAfterS }) as object }) as Error;
 
 describe('a rate limit', () => {
-  it('refuses more than it allows until the window ends, and tells when that is', () => {
+  it('refuses more than its limit until the window ends, and returns the time until then', () => {
     let now = 1000;
     const limiter = new RateLimiter({ times: 2, windowMs: 60_000 }, () => now);
     limiter.take('a');
@@ -18,7 +18,7 @@ describe('a rate limit', () => {
     limiter.take('a');
   });
 
-  it('does not refuse for as long as a clock went back', () => {
+  it('does not refuse calls because a clock went back', () => {
     let now = 3600_000;
     const limiter = new RateLimiter({ times: 1, windowMs: 60_000 }, () => now);
     limiter.take('a');
@@ -27,7 +27,7 @@ describe('a rate limit', () => {
     expect(() => limiter.take('a')).toThrow(refusedFor(60));
   });
 
-  it('forgets the one that was seen first rather than grow without bound', () => {
+  it('discards the oldest entry instead of growing without limit', () => {
     const limiter = new RateLimiter({ times: 1, windowMs: 60_000 }, () => 0);
     for (let index = 0; index < 10_000; index++) limiter.take(String(index));
     expect(() => limiter.take('0')).toThrow('too many');

@@ -10,7 +10,7 @@ afterEach(() => service.stop());
 
 const run = () => runBackgroundOnce(service.deps, new AbortController().signal);
 
-it('removes what no push has changed for an hour, and leaves what another instance receives', async () => {
+it('removes uploads that have not changed for an hour, but not the uploads of another instance', async () => {
   await run();
   const incoming = incomingDirectory(service.dir);
   mkdirSync(join(incoming, 'scratch'), { recursive: true });

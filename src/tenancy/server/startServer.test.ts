@@ -8,7 +8,7 @@ import { startService } from '../../../fixtures/world/tenancy/service.ts';
 import { httpLimits } from '../http/httpServer.ts';
 import { type RunningServer, startServer } from './startServer.ts';
 
-it('answers what has begun before it stops, and nothing that comes later', async () => {
+it('answers started requests before it stops, and no later ones', async () => {
   const begun = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
   const listSecrets = async () => {

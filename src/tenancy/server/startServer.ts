@@ -7,7 +7,7 @@ import type { LogLine } from '../core/log.ts';
 import type { TlsIdentity } from '../http/httpServer.ts';
 import { createApp, type HttpParts } from './app.ts';
 
-/** Where the service listens, and how. */
+/** Address and files of the server. */
 interface ServerOptions {
   readonly host: string;
   /** 0 for any free port. */
@@ -19,17 +19,19 @@ interface ServerOptions {
 /** A service that accepts connections. */
 export interface RunningServer {
   readonly port: number;
-  /** Accepts nothing new, and resolves when everything has been answered, or the time for it is over. */
+  /** Accepts nothing new, and resolves when every request is answered or the time limit is over. */
   stop: () => Promise<void>;
 }
 
-/** Milliseconds that requests have to end when the service stops; systemd gives a unit 90 s. */
+/** Milliseconds for requests to finish when the service stops; systemd gives a unit 90 s. */
 const STOP_TIME_MS = 20_000;
 
-/** Connections that wait to be accepted, when a fleet comes back after an outage; the kernel's own limit may be lower. */
+/**
+ * Largest number of connections that wait to be accepted, for example when a fleet reconnects after an outage; the
+ * kernel's limit may be lower.
+ */
 export const BACKLOG = 65_535;
 
-/** Starts the HTTP interface. */
 export async function startServer(
   http: Omit<HttpParts, 'tls'>,
   { host, port, tlsFiles }: ServerOptions,
@@ -55,10 +57,10 @@ interface TlsFiles {
   readonly key: string;
 }
 
-/** Milliseconds between two looks at the files. */
+/** Milliseconds between two checks of the files. */
 const LOOK_EVERY_MS = 10_000;
 
-/** Certificate and key cannot be used; the message names the files and says why. */
+/** The certificate and key cannot be used; the message names the files and the reason. */
 export class TlsFilesError extends Error {
   constructor({ certificate, key }: TlsFiles, reason: string) {
     super(`${certificate} and ${key}: ${reason}`);
@@ -69,7 +71,7 @@ export class TlsFilesError extends Error {
 /** Largest file of a certificate chain or key, in bytes. */
 const MAX_BYTES = 1_048_576;
 
-/** Reads certificate and key; throws TlsFilesError unless they belong together. */
+/** Reads certificate and key; throws TlsFilesError unless they match. */
 export function readTlsFiles(files: TlsFiles): TlsIdentity {
   try {
     const identity = {
@@ -83,17 +85,17 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
   throw new TlsFilesError(files, 'the key does not belong to the certificate');
 }
 
-/** What is followed, and where its changes go. */
+/** The files to follow, and the callback for changes. */
 interface FollowedFiles {
   files: TlsFiles;
-  /** The identity that the server began with. */
+  /** The identity with which the server started. */
   identity: TlsIdentity;
   log: LogLine;
 }
 
 /**
- * Uses certificate and key for new connections as soon as the files have changed; a pair that does not fit together, as
- * in the midst of a replacement, is left out. Returns a function that stops it.
+ * Uses the certificate and key for new connections as soon as the files change. Skips a pair that does not match, for
+ * example during a replacement. Returns a function that stops it.
  */
 export function followTlsFiles(
   server: Server,

@@ -24,7 +24,7 @@ async function subjectAt(port: number): Promise<string> {
   return String(subject.CN);
 }
 
-it('uses the new certificate once both files are there, and the old one until then', async () => {
+it('uses the new certificate once both files are replaced, and the old one until then', async () => {
   const [first, second] = [ca.issue(['one.example']), ca.issue(['two.example'])];
   await Promise.all([write('certificate', first.cert), write('key', first.key)]);
   const identity = readTlsFiles(filesIn());
@@ -50,13 +50,13 @@ it('uses the new certificate once both files are there, and the old one until th
   server.close();
 });
 
-it('refuses to begin with a key of another certificate', async () => {
+it('refuses to start with a key that does not match the certificate', async () => {
   await write('certificate', ca.issue(['one.example']).cert);
   await write('key', ca.issue(['two.example']).key);
   expect(() => readTlsFiles(filesIn())).toThrow('the key does not belong to the certificate');
 });
 
-it('names the files when one of them is missing', () => {
+it('names the files if one of them is missing', () => {
   const { certificate, key } = filesIn();
   expect(() => readTlsFiles(filesIn())).toThrow(`${certificate} and ${key}: ENOENT`);
 });

@@ -6,11 +6,14 @@ import type { BackendRow, HostOutcome, Place } from './database.ts';
 import { prepareQuery, type Store } from './openStore.ts';
 import { changeOutcome, type OutcomeChange } from './rollouts.ts';
 
-/** A backend as its own calls need it: its life, what is desired in its env, and the rollout that it has joined. */
+/**
+ * The columns of a backend that its calls need: its state, the desired bundle of its environment, and the rollout that
+ * it has joined.
+ */
 export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, AgentColumn> {
   production: number;
   desired_sha: string | null;
-  /** Bytes; null if there is no such bundle. */
+  /** Bytes; null if there is no desired bundle. */
   desired_size: number | null;
   desired_emergency: number | null;
 }
@@ -29,7 +32,7 @@ type AgentColumn =
   | 'swarm_id'
   | 'follower';
 
-/** The rollout of its env, if a wave of it has taken the backend; else all null. */
+/** The rollout of its environment, if the backend has joined a wave; otherwise all fields are null. */
 interface JoinedRollout {
   rollout_sha: string | null;
   rollout_state: RolloutState | null;
@@ -66,18 +69,18 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     .where('backends.id', '=', parameter('id')),
 );
 
-/** What a check-in tells, and the token that it came with. */
+/** The facts of a check-in, and the token of the call. */
 export interface CheckInFacts {
   checkIn: CheckInRequest;
   token: { accessor: string; generation: number };
   now: number;
-  /** How far the host is with the bundle of a rollout; by default as it was read. */
+  /** The progress of the host with the bundle of a rollout; unchanged by default. */
   outcome?: HostOutcome | null;
 }
 
 /**
- * Keeps a check-in of a backend as it was read, in one statement. False if the backend has changed since, or its state
- * does not allow a check-in: read it again.
+ * Stores a check-in of a backend as it was read, in one statement. Returns false if the backend has changed since, or
+ * its state does not allow a check-in: the caller must read it again.
  */
 export async function recordCheckIn(
   store: Store,
@@ -107,7 +110,7 @@ export async function recordCheckIn(
   return numAffectedRows === 1n;
 }
 
-/** A version in a form and length that every store can keep and sort by. */
+/** Shortens and cleans a version so that every store can store and sort it. */
 function printable(version: string): string {
   return version.replace(/[^ -~]/g, '?').slice(0, 64);
 }
@@ -143,7 +146,7 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
     .where('revision', '=', parameter('revision')),
 );
 
-/** Keeps when a backend was heard of. */
+/** Updates the time at which a backend was last seen. */
 export async function recordHeartbeat(store: Store, id: string, now: number): Promise<void> {
   await updateLastSeen(store, { id, now });
 }
@@ -155,7 +158,7 @@ const updateLastSeen = prepareQuery<{ id: string; now: number }, never>((store, 
     .where('id', '=', parameter('id')),
 );
 
-/** A page of the newest check-ins of an env's hosts that are to run its bundles, by id of the backend. */
+/** A page of the newest check-ins of the hosts that should run an environment's bundles, by id of the backend. */
 export async function listCheckIns(
   store: Store,
   { env, after, limit }: { env: string; after: string | null; limit: number },
@@ -171,7 +174,7 @@ export async function listCheckIns(
   return query.execute();
 }
 
-/** A report, when it came, and what it means for the host in a rollout; null outside of one. */
+/** A report, its time, and its effect on the host in a rollout; null outside of a rollout. */
 interface Receipt {
   report: Report;
   now: number;
@@ -179,8 +182,9 @@ interface Receipt {
 }
 
 /**
- * Keeps a report of a backend, once for each `report_id`; false if it was kept before. One of `down` goes on with the
- * retirement, in the same transaction; that of a swarm's leader with those of all its managers, whose env is locked.
+ * Stores a report of a backend, once for each `report_id`; returns false if it was already stored. A `down` report
+ * continues the retirement in the same transaction. If a swarm's leader sends it, it continues the retirement of all
+ * managers, whose environment is locked.
  */
 export async function addReport(work: Store, backendId: string, receipt: Receipt): Promise<boolean> {
   const { report, now, rollout = null } = receipt;
@@ -209,7 +213,7 @@ export interface ReceivedReport {
   report: Report;
 }
 
-/** A page of reports of a backend, newest first; `before` is the place of the last one of the page before. */
+/** A page of reports of a backend, newest first; `before` is the position of the previous page's last report. */
 export async function listReports(
   store: Store,
   backendId: string,
@@ -231,7 +235,7 @@ export async function listReports(
   return rows.map(({ received_at, body }) => ({ receivedAt: received_at, report: JSON.parse(body) as Report }));
 }
 
-/** Deletes reports that were received before a time, so many at once; returns how many. */
+/** Deletes up to `limit` reports that were received before a time; returns how many. */
 export async function deleteReports(store: Store, before: number, limit: number): Promise<number> {
   const all = store.selectFrom('reports').select(['backend_id', 'report_id']).orderBy('received_at');
   const old = all.where('received_at', '<', before).limit(limit);

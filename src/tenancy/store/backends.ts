@@ -13,7 +13,7 @@ import type { BackendRow, Labels } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 
-/** What an administrator says of a new backend. */
+/** Fields of a new backend. */
 export interface BackendFields {
   env: string;
   site: string;
@@ -27,11 +27,11 @@ interface BackendChange {
   event: BackendEvent;
   now: number;
   columns?: Partial<BackendRow>;
-  /** Whether the event still applies to the row as it is now. */
+  /** Whether the event still applies to the current row. */
   when?: (row: BackendRow) => boolean;
 }
 
-/** Creates a backend in an env that exists; returns its id. */
+/** Creates a backend in an existing environment; returns its id. */
 export async function createBackend(
   store: Store,
   { labels = {}, laptop, ...fields }: BackendFields,
@@ -78,25 +78,25 @@ export async function findBackend(store: Store, id: string): Promise<BackendRow 
   return (await store.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Keeps which trouble of a backend its newest report told, null for none; false if that was so before. */
+/** Stores the problem that the newest report of a backend shows, null for none; returns false if it is unchanged. */
 export async function setTrouble(work: Store, id: string, trouble: string | null): Promise<boolean> {
   const update = work.updateTable('backends').set({ trouble }).where('id', '=', id);
   return (await update.where('trouble', 'is distinct from', trouble).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
 }
 
-/** How many backends there are, by state. */
+/** Numbers of backends by state. */
 export async function countBackendsByState(store: Store): Promise<Partial<Record<BackendState, number>>> {
   const counts = store.selectFrom('backends').select(['state', ({ fn }) => fn.countAll<number>().as('count')]);
   const rows = await counts.groupBy('state').execute();
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 }
 
-/** Applies an event; null if there is no such backend or its state does not allow the event. */
+/** Applies an event; returns null if there is no such backend or its state does not allow the event. */
 export function applyEvent(store: Store, id: string, change: BackendChange): Promise<BackendRow | null> {
   return store.transaction().execute((work) => changeBackend(work, id, change));
 }
 
-/** Ids of active backends that were last seen before a time, those that are silent longest first. */
+/** Ids of active backends that were last seen before a time, the longest silent ones first. */
 export async function findSilent(
   store: Store,
   seenBefore: { servers: number; laptops: number },
@@ -118,7 +118,7 @@ export async function findSilent(
   return rows.map(({ id }) => id);
 }
 
-/** Ids of backends that are retiring and were neither seen nor asked to retire since a time. */
+/** Ids of retiring backends that have neither been seen nor been asked to retire since a time. */
 export async function findExpiredRetirements(store: Store, before: number, limit: number): Promise<string[]> {
   const rows = await store
     .selectFrom('backends')
@@ -132,7 +132,10 @@ export async function findExpiredRetirements(store: Store, before: number, limit
   return rows.map(({ id }) => id);
 }
 
-/** As `applyEvent`, within a transaction, with the state before; the steps of finishing are due when it begins. */
+/**
+ * Like `applyEvent`, within a transaction, and also returns the previous state; the finishing steps become due when
+ * finishing starts.
+ */
 export async function changeBackend(
   work: Store,
   id: string,
@@ -147,7 +150,7 @@ export async function changeBackend(
     const accepted = next.generation === row.generation ? {} : { oldest_generation: next.generation };
     const changed = { ...columns, ...columnsOf(next), ...since, ...accepted, revision: revision + 1 };
     const update = work.updateTable('backends').set(changed).where('id', '=', id).where('revision', '=', revision);
-    // No row: another instance has changed the backend since it was read here.
+    // No row: another instance has changed the backend since it was read.
     if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 0n) continue;
     if (next.state === 'finishing' && state !== 'finishing') {
       await addPendingSteps(work, id, { steps: finishingSteps, dueAt: now });
@@ -157,10 +160,10 @@ export async function changeBackend(
   }
 }
 
-/** Columns of a backend's row that tell its life. */
+/** Columns that store a backend's lifecycle. */
 export type LifeColumns = Pick<BackendRow, 'state' | 'generation' | 'purge_volumes' | 'finished'>;
 
-/** The record of a backend's life, from its row. */
+/** The lifecycle record of a backend, from its row. */
 export function recordOf({ state, generation, purge_volumes, finished }: LifeColumns): BackendRecord {
   return {
     state,
@@ -170,25 +173,28 @@ export function recordOf({ state, generation, purge_volumes, finished }: LifeCol
   };
 }
 
-/** The columns of a record of a backend's life. */
+/** The columns of a lifecycle record. */
 function columnsOf({ state, generation, purgeVolumes, finished }: BackendRecord): LifeColumns {
   return { state, generation, purge_volumes: Number(purgeVolumes), finished: JSON.stringify(finished) };
 }
 
-/** Most characters that a backend is searched by: entries of indexes of PostgreSQL have at most 2700 bytes. */
+/** Most characters by which a backend can be searched: index entries of PostgreSQL have at most 2700 bytes. */
 const MAX_SEARCH_LENGTH = 500;
 
 function searchTextOf(site: string, labels: Labels): string {
   return [site, ...Object.values(labels)].join('\n').toLowerCase().slice(0, MAX_SEARCH_LENGTH);
 }
 
-/** A manager of a swarm, as far as the group is concerned. */
+/** A manager of a swarm, with the columns that its group needs. */
 export type ManagerRow = Pick<
   BackendRow,
   'id' | 'env' | 'swarm_id' | 'follower' | 'rollout_id' | 'rollout_wave' | 'rollout_outcome'
 >;
 
-/** The managers that are one group: those of one swarm and one env that are not retired, nor about to be; who stands for it first. */
+/**
+ * The managers of one swarm and one environment that are not retired and will not be; the representative of the swarm
+ * comes first.
+ */
 export function listManagers(
   store: Store,
   { env, swarm_id }: Pick<ManagerRow, 'env' | 'swarm_id'>,
@@ -204,20 +210,21 @@ export function listManagers(
     .execute();
 }
 
-/** True if other managers of the group of a host are not to be retired: what they run stays. */
+/** True if other managers of a host's group will not be retired, so that the services of the swarm keep running. */
 export async function isShared(store: Store, row: Pick<ManagerRow, 'id' | 'env' | 'swarm_id'>): Promise<boolean> {
   const managers = await listManagers(store, row);
   return managers.some(({ id, state }) => id !== row.id && state !== 'retiring');
 }
 
-/** True if what a host tells changes which swarm it is in, or who stands for that. */
+/** True if a host's check-in changes its swarm, or the representative of its swarm. */
 export function isMove({ swarm_id, follower }: Pick<ManagerRow, 'swarm_id' | 'follower'>, told?: ToldSwarm): boolean {
   return swarm_id !== (told?.id ?? null) || (follower === 1 && told?.leader === true);
 }
 
 /**
- * Puts a host of a locked env into the swarm that it tells, and out of the one that it was in. Whoever comes to others takes
- * over their rollout; whoever leads stands for them all, and goes on where the one before is.
+ * Assigns a host of a locked environment to the swarm that it reports, and removes it from its previous swarm. A new
+ * member takes over the others' rollout; a leader represents all members and continues from the previous
+ * representative's state.
  */
 export async function placeInSwarm(work: Store, row: ManagerRow, told?: ToldSwarm): Promise<void> {
   if (row.swarm_id !== (told?.id ?? null)) await handOver(work, row);
@@ -229,14 +236,14 @@ export async function placeInSwarm(work: Store, row: ManagerRow, told?: ToldSwar
   if (first && leader) await setPlace(work, first.id, { follower: 1 });
 }
 
-/** Lets another manager of its swarm stand for the others where a host has done so until now. */
+/** If a host represents its swarm, makes another manager the representative. */
 async function handOver(work: Store, row: ManagerRow): Promise<void> {
   if (row.swarm_id === null || row.follower === 1) return;
   const next = await findFirst(work, row);
   if (next !== undefined) await setPlace(work, next.id, { follower: 0, ...rolloutOf(row) });
 }
 
-/** Who stands for the swarm of a host, or could, of the other managers. */
+/** The representative of a host's swarm among the other managers, or the best candidate. */
 async function findFirst(work: Store, row: ManagerRow): Promise<BackendRow | undefined> {
   return (await listManagers(work, row)).find(({ id }) => id !== row.id);
 }

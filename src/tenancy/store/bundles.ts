@@ -4,15 +4,15 @@ import { findEnv, lockEnv, lockEnvRow } from './envs.ts';
 import type { Store } from './openStore.ts';
 
 /**
- * What became of a new bundle: `known` if the same archive is there already, `stale` if its env has had one of the same
- * sequence or a higher one, `envless` if there is no such env.
+ * Result of adding a bundle: `known` if the same archive exists, `stale` if its environment has had the same sequence
+ * or a higher one, `envless` if the environment does not exist.
  */
 export type BundleInsertion = 'added' | 'known' | 'stale' | 'envless';
 
-/** Adds a bundle to its env in a transaction, and raises the sequences of the env to that of the bundle. */
+/** Adds a bundle to its environment in a transaction, and raises the sequences of the environment to the bundle's. */
 export async function insertBundle(work: Store, row: Insertable<BundleTable>): Promise<BundleInsertion> {
   const { sequence } = row;
-  // Bundles of one env come one after the other.
+  // Serialize the bundles of one environment.
   const env = await lockEnv(work, row.env);
   if (env === null) return 'envless';
   if ((await findBundle(work, row.sha256)) !== null) return 'known';
@@ -28,12 +28,12 @@ export async function findBundle(store: Store, sha256: string): Promise<BundleRo
   return (await store.selectFrom('bundles').selectAll().where('sha256', '=', sha256).executeTakeFirst()) ?? null;
 }
 
-/** The newest bundle of an env; null if there is none. */
+/** The newest bundle of an environment; null if there is none. */
 export async function findNewestBundle(store: Store, env: string): Promise<BundleRow | null> {
   return (await newestOf(store, env).executeTakeFirst()) ?? null;
 }
 
-/** The newest bundle that is to replace the desired one of an env; null if there is none. */
+/** The newest replacement of an environment's desired bundle; null if there is none. */
 export async function findReplacement(store: Store, { env, sha256 }: BundleRow): Promise<BundleRow | null> {
   return (await newestOf(store, env).where('replaces', '=', sha256).executeTakeFirst()) ?? null;
 }
@@ -42,13 +42,13 @@ function newestOf(store: Store, env: string) {
   return store.selectFrom('bundles').selectAll().where('env', '=', env).orderBy('sequence', 'desc').limit(1);
 }
 
-/** The digests of all bundles of an env. */
+/** The digests of all bundles of an environment. */
 export async function listDigests(store: Store, env: string): Promise<string[]> {
   const rows = await store.selectFrom('bundles').select('sha256').where('env', '=', env).execute();
   return rows.map(({ sha256 }) => sha256);
 }
 
-/** The highest sequence of all bundles that an env has had; null if it has had none. */
+/** The highest sequence that any bundle of an environment has had; null if there was no bundle. */
 export async function highestSequence(store: Store, env: string): Promise<number | null> {
   return (await findEnv(store, env))?.pushed_sequence ?? null;
 }
@@ -58,7 +58,7 @@ const listedColumns = [
   ...(['production', 'allow_privileged', 'allow_rollback', 'emergency'] as const),
 ];
 
-/** Which bundles a list shows: those after another one, of some envs (null for all). */
+/** Filters of a list of bundles: the bundles after another one, in some environments (null for all). */
 interface BundleFilter {
   after?: Place | undefined;
   envs: readonly string[] | null;
@@ -81,7 +81,7 @@ export function listBundles(store: Store, { after, envs, limit }: BundleFilter):
   return query.limit(limit).execute();
 }
 
-/** Envs, deleted ones too, with more bundles than a number, or with any bundle if they are deleted. */
+/** Environments with more bundles than a limit, and deleted environments with any bundle. */
 export async function findEnvsOverLimit(store: Store, keep: number): Promise<string[]> {
   const rows = await store
     .selectFrom('bundles')
@@ -95,7 +95,10 @@ export async function findEnvsOverLimit(store: Store, keep: number): Promise<str
   return rows.map(({ name }) => name);
 }
 
-/** Deletes the bundles of an env but the newest, the desired one, that of its rollout, and those that a host runs; returns how many. */
+/**
+ * Deletes the bundles of an environment except the newest, the desired one, the rollout's, and those that hosts run;
+ * returns how many.
+ */
 export async function deleteOldBundles(work: Store, name: string, keep: number): Promise<number> {
   const env = await lockEnvRow(work, name);
   const bundles = work.selectFrom('bundles').select('sha256').where('env', '=', name);
@@ -117,8 +120,8 @@ export async function deleteOldBundles(work: Store, name: string, keep: number):
 }
 
 /**
- * Notes that an archive is about to be stored, so that it is found and removed if no bundle comes of it; false while it
- * is being removed.
+ * Records that an archive is about to be stored, so that it is found and removed if it gets no bundle; returns false
+ * while it is being removed.
  */
 export async function announceArchive(store: Store, sha256: string, now: number): Promise<boolean> {
   const insert = store
@@ -130,7 +133,7 @@ export async function announceArchive(store: Store, sha256: string, now: number)
   return (await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 1n;
 }
 
-/** Holds an announced archive until the transaction ends; false if it has been removed or is being removed. */
+/** Holds an announced archive until the transaction ends; returns false if it was removed or is being removed. */
 export async function holdArchive(work: Store, sha256: string): Promise<boolean> {
   const update = work
     .updateTable('archives')
@@ -140,7 +143,7 @@ export async function holdArchive(work: Store, sha256: string): Promise<boolean>
   return (await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
 }
 
-/** Chooses archives of no bundle that were announced before a time, and those whose removal was interrupted. */
+/** Selects archives without a bundle that were announced before a time, and archives whose removal was interrupted. */
 export async function chooseArchivesToRemove(store: Store, announcedBefore: number): Promise<string[]> {
   const chosen = await store
     .updateTable('archives')
@@ -155,7 +158,7 @@ export async function chooseArchivesToRemove(store: Store, announcedBefore: numb
   return chosen.map(({ sha256 }) => sha256);
 }
 
-/** Forgets an archive that has been removed. */
+/** Deletes the record of a removed archive. */
 export async function forgetArchive(store: Store, sha256: string): Promise<void> {
   await store.deleteFrom('archives').where('sha256', '=', sha256).where('removing', '=', 1).execute();
 }
@@ -171,7 +174,7 @@ export function listSignatures(store: Store, bundleSha256: string): Promise<Sign
   return query.orderBy('received_at').orderBy('sha256').execute();
 }
 
-/** The different signers of each of some bundles, sorted; bundles that nobody who is trusted has signed are left out. */
+/** The distinct signers of each of some bundles, sorted; bundles without a trusted signer are omitted. */
 export async function findSigners(store: Store, bundles: readonly string[]): Promise<Map<string, string[]>> {
   if (bundles.length === 0) return new Map();
   const rows = await store
@@ -186,7 +189,7 @@ export async function findSigners(store: Store, bundles: readonly string[]): Pro
   return new Map([...groups].map(([sha256, own]) => [sha256, own.map(({ signer }) => signer).toSorted()]));
 }
 
-/** Keeps who has made a signature; null for nobody who is trusted. */
+/** Stores the signer of a signature; null for an untrusted one. */
 export async function setSigner(
   work: Store,
   { bundle_sha256, sha256 }: Pick<SignatureRow, 'bundle_sha256' | 'sha256'>,

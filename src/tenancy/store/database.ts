@@ -26,7 +26,7 @@ export interface Database {
   webhook_deliveries: WebhookDeliveryTable;
 }
 
-/** The place of a row in a list that is ordered by a time and then by an id. */
+/** The position of a row in a list that is sorted by a time and then by an id. */
 export interface Place {
   time: number;
   id: string;
@@ -37,15 +37,15 @@ interface EnvTable {
   production: number;
   /** Digest of the desired bundle. */
   desired_sha: string | null;
-  /** The highest sequence that was given to a bundle. */
+  /** The highest sequence that was assigned to a bundle. */
   last_sequence: number;
-  /** The sequence of the newest bundle that was pushed; a push with a lower one is stale. */
+  /** The sequence of the newest pushed bundle; a push with a lower one is stale. */
   pushed_sequence: number | null;
   /** The rollout that is neither done nor aborted. */
   rollout_id: Generated<string | null>;
-  /** The highest number of a pipeline that promoted a bundle. */
+  /** The highest number of a CI pipeline that promoted a bundle. */
   pipeline: Generated<number | null>;
-  /** A deleted env keeps its row, so that one that is created again under its name gives no sequence twice. */
+  /** A deleted environment keeps its row, so that a new one with the same name never reuses a sequence. */
   deleted_at: number | null;
 }
 
@@ -59,10 +59,10 @@ interface ReportTable {
 
 interface SigningKeyTable {
   kid: string;
-  /** From when on it signs; it is published before. */
+  /** When it starts to sign; it is published earlier. */
   active_from: number;
   public_jwk: Json<JWK>;
-  /** PKCS 8, encrypted by the key file. */
+  /** PKCS 8, encrypted with the key file. */
   sealed_key: string;
 }
 
@@ -76,42 +76,45 @@ export interface BundleTable {
   production: number;
   allow_privileged: number;
   allow_rollback: number;
-  /** Whether hosts that permit it apply it outside their windows. */
+  /** Whether hosts that permit it apply the bundle outside their maintenance windows. */
   emergency: Generated<number>;
   received_at: number;
-  /** Name of the operator who pushed it, or whose act made it. */
+  /** Name of the operator who pushed it, or whose action created it. */
   received_from: string;
   /** The variables of its manifest, which are not secrets. */
   variables: Generated<Json<Record<string, string>>>;
-  /** The profiles of its services that its manifest chooses. */
+  /** The profiles that its manifest selects. */
   profiles: Generated<Json<string[]>>;
-  /** Digest of the desired bundle that it was packed from, to replace it once it is signed; null once it is desired. */
+  /**
+   * Digest of the desired bundle from which it was packed and that it replaces once it is signed; null once it is
+   * desired.
+   */
   replaces: string | null;
 }
 
-/** Removed with their bundle. */
+/** Deleted with their bundle. */
 interface SignatureTable {
   bundle_sha256: string;
-  /** Of its body. */
+  /** Digest of the body. */
   sha256: string;
   /** A Sigstore bundle. */
   body: Json<object>;
-  /** Who has made it, as far as the hosts of the env believe it; null for nobody, and while they demand no signature. */
+  /** The trusted signer; null for an untrusted one, and while the hosts require no signature. */
   signer: string | null;
   received_at: number;
   /** Name of the operator who added it. */
   received_from: string;
 }
 
-/** Envs whose hosts demand signatures, as an operator has told. */
+/** Environments whose hosts require signatures, as set by an operator. */
 interface BundleTrustTable {
   env: string;
-  /** The one of `trust`. */
+  /** The threshold in `trust`. */
   threshold: number;
   trust: Json<BundleTrust>;
 }
 
-/** Archives that the bundle storage may hold, whether or not a bundle has come of them. */
+/** Archives that the bundle storage may contain, with or without a bundle. */
 interface ArchiveTable {
   sha256: string;
   /** When it was last about to be stored. */
@@ -119,126 +122,126 @@ interface ArchiveTable {
   removing: number;
 }
 
-/** What an operator's token may do; each role includes those before it. */
+/** The role of an operator's token; each role includes the earlier ones. */
 export type Role = 'viewer' | 'deployer' | 'admin';
 
 interface OperatorTable {
   id: string;
   name: string;
   role: Role;
-  /** The envs it is limited to; null for all. */
+  /** The environments to which it is limited; null for all. */
   envs: Json<string[]> | null;
-  /** Hex sha256 of the token, which is not kept. */
+  /** Hex sha256 of the token, which is not stored. */
   token_sha256: string;
   created_at: number;
-  /** When the token ends by itself; null for never. */
+  /** When the token expires; null for never. */
   expires_at: number | null;
-  /** 1 for a token that is kept for emergencies: each call by it is in the audit log. */
+  /** 1 for an emergency token: each call with it is recorded in the audit log. */
   break_glass: number;
   revoked_at: number | null;
   last_used_at: number | null;
 }
 
-/** A person who has signed in, in one browser. */
+/** A browser session of a signed-in person. */
 interface SessionTable {
   id: string;
-  /** Hex sha256 of the value of its cookie, which is not kept. */
+  /** Hex sha256 of its cookie value, which is not stored. */
   secret_sha256: string;
-  /** The OpenID provider, and the person as it knows them. */
+  /** The OpenID provider, and the person's subject there. */
   issuer: string;
   subject: string;
-  /** For people to read; not unique. */
+  /** Display name; not unique. */
   name: string;
-  /** The person's groups that the configuration named when they were last checked. */
+  /** The person's groups with a role, as of the last check. */
   groups: Json<string[]>;
-  /** By which the groups are checked; encrypted by the key file. Null if the provider gives none. */
+  /** Refresh token for checking the groups, encrypted with the key file. Null if the provider issues none. */
   sealed_refresh_token: string | null;
-  /** Address of who signed in. */
+  /** Client address of the sign-in. */
   address: string;
   created_at: number;
   last_used_at: number;
-  /** When the provider last told the groups. */
+  /** When the provider last returned the groups. */
   checked_at: number;
-  /** Until when the instance that asks the provider has that for itself. */
+  /** End of the claim of the instance that queries the provider. */
   claimed_until: number;
 }
 
-/** A step of finishing a backend, or what else a change has left to do at a peer. */
+/** A step that finishes a backend, or another pending change at a peer. */
 export type PendingStep = FinishingStep | 'deleteUnusedIdentity' | 'revokeSupersededToken' | 'destroyEnvSecrets';
 
-/** Steps that any instance does as soon as they are due, again and again until they succeed. */
+/** Steps that any instance runs once they are due, repeatedly until they succeed. */
 interface PendingStepTable {
-  /** Id of a backend, identity of the mesh or name of an env. */
+  /** Id of a backend, mesh identity or name of an environment. */
   subject: string;
   step: PendingStep;
   tries: number;
-  /** Also until when the instance that tries it has it for itself. */
+  /** Also the end of the claim of the instance that runs it. */
   due_at: number;
-  /** Why the last try has failed. */
+  /** Error of the last attempt. */
   error: string | null;
 }
 
-/** Rows are only ever added; triggers of the database refuse everything else. */
+/** Rows are only added; triggers of the database reject all other changes. */
 interface AuditTable {
-  /** Rises with each entry. */
+  /** Increases with each entry. */
   id: Generated<number>;
   at: number;
-  /** Name of the operator, or `deployd-tenancy` for what the service does by itself. */
+  /** Name of the operator, or `deployd-tenancy` for actions of the service itself. */
   actor: string;
   /** Such as `backend.retire`. */
   act: string;
-  /** What it was done to: an id, a digest, a path. */
+  /** The object of the action: an id, a digest, a path. */
   target: string;
   env: string | null;
   /** Address of the caller; null for the service itself. */
   address: string | null;
   request_id: string | null;
-  /** `ok`, or the code of the error; `started` before an act at a peer, whose result follows. */
+  /** `ok`, or the code of the error; `started` before an action at a peer, whose result follows. */
   result: string;
 }
 
-/** Where operators are notified. */
+/** Webhooks that notify operators. */
 interface WebhookTable {
   id: string;
   name: string;
-  /** The env whose events it gets; null for all. */
+  /** The environment whose events it gets; null for all. */
   env: string | null;
   events: Json<EventType[]>;
   format: WebhookFormat;
-  /** What may be shown of its URL. */
+  /** The part of its URL that may be shown. */
   origin: string;
-  /** Encrypted by the key file: the URLs of chat tools are credentials. */
+  /** Encrypted with the key file: the URLs of chat tools are credentials. */
   sealed_url: string;
   sealed_secret: string;
-  /** The secret before, which also signs until a time. */
+  /** The previous secret, which also signs until a time. */
   sealed_previous_secret: string | null;
   previous_until: number | null;
   created_at: number;
   created_by: string;
-  /** Until when an instance delivers to it, for itself alone. */
+  /** End of the claim of the instance that delivers to it. */
   claimed_until: number;
   /** Until when nothing is sent because the endpoint has failed. */
   paused_until: number;
-  /** How often it has failed since it last took something. */
+  /** Number of failures since the last successful delivery. */
   failures: number;
-  /** Why the newest try has failed; null if it has not. */
+  /** Error of the newest attempt; null if it succeeded. */
   error: string | null;
 }
 
-/** Events on their way to one webhook; a row goes when the endpoint has taken it. */
+/** Events queued for one webhook; a row is deleted once the endpoint has accepted it. */
 interface WebhookDeliveryTable {
-  /** Rises with each event. */
+  /** Increases with each event. */
   number: Generated<number>;
-  /** The same at each try. */
+  /** The same for each attempt. */
   id: string;
   webhook_id: string;
   event: Json<WebhookEvent>;
   queued_at: number;
   due_at: number;
   tries: number;
-  /** Why the last try has failed. */
+  /** Error of the last attempt. */
   error: string | null;
-  /** Since when it is a dead letter; null while it is tried. */
+  /** When it became a dead letter; null while deliveries are attempted. */
   dead_at: number | null;
 }
 
@@ -262,10 +265,10 @@ type Json<T> = string & { readonly json?: T };
 /** Labels of a backend, by which operators select it. */
 export type Labels = Record<string, string>;
 
-/** Backends: hosts as the service knows them. */
+/** Backends: the service's records of hosts. */
 interface BackendTable {
   id: string;
-  /** Counts its changes, so that two instances never change the same state of it. */
+  /** Number of changes, so that two instances never change the same revision. */
   revision: number;
   env: string;
   site: string;
@@ -274,134 +277,144 @@ interface BackendTable {
   created_at: number;
   state: BackendState;
   generation: number;
-  /** Tokens of this generation and newer are accepted: a restored store does not know all generations that were given. */
+  /**
+   * Tokens of this generation and newer are accepted: a restored store does not know all generations that were
+   * assigned.
+   */
   oldest_generation: number;
   purge_volumes: number;
   finished: Json<FinishingStep[]>;
-  /** Since when it is in its state. */
+  /** When it entered its state. */
   state_since: number;
   last_seen_at: number | null;
   /** The newest check-in; null before the first. */
   check_in: Json<CheckInRequest> | null;
-  /** As the newest check-in says: null before the first. */
+  /** From the newest check-in; null before the first. */
   healthy: number | null;
-  /** As the newest check-in says, in printable ASCII; empty before the first. */
+  /** From the newest check-in, in printable ASCII; empty before the first. */
   agent_version: Generated<string>;
-  /** What defers the work of its host, as the newest check-in says. */
+  /** The reason why its host defers work, from the newest check-in. */
   deferred_by: Generated<Deferral | null>;
-  /** Digest of the bundle that its host runs, as the newest check-in says. */
+  /** Digest of the bundle that its host runs, from the newest check-in. */
   applied_sha: string | null;
-  /** Accessor of the newest token that it came with, and the generation of that token; revoked by its retirement. */
+  /** Accessor and generation of the newest token that it used; the token is revoked by its retirement. */
   token_accessor: string | null;
   token_generation: number | null;
-  /** Which identity of the mesh its newest install kit enrols; null without one. */
+  /** The mesh identity that its newest install kit enrols; null without one. */
   mesh_identity: string | null;
   labels: Generated<Json<Labels>>;
-  /** What it is searched and sorted by: its site, then the values of its labels, in lower case, one a line. */
+  /** Text for searching and sorting: its site, then the values of its labels, in lower case, one per line. */
   search: Generated<string>;
-  /** The last rollout that it has joined, by which of its waves, from 0, and how far it is with its bundle. */
+  /** The last rollout that it has joined, the number of the wave, from 0, and its progress with the bundle. */
   rollout_id: Generated<string | null>;
   rollout_wave: Generated<number | null>;
   rollout_outcome: Generated<HostOutcome | null>;
-  /** The swarm that its host manages, as it told last. With the other managers of its env it has one desired bundle. */
+  /**
+   * The swarm that its host manages, from the newest check-in. All managers in its environment share one desired
+   * bundle.
+   */
   swarm_id: Generated<string | null>;
-  /** 1 where another manager stands for the swarm: the one that told last that it leads, else the one that came first. */
+  /**
+   * 1 if another manager represents the swarm: the one that last reported to be the leader, otherwise the first one.
+   */
   follower: Generated<number>;
-  /** Outcome and desired bundle of the trouble that its newest report told, of which operators were notified; null for none. */
+  /**
+   * Outcome and desired bundle of the problem in its newest report, which operators were notified of; null for none.
+   */
   trouble: string | null;
 }
 
-/** What a list of backends can be sorted by, and then by id. */
+/** Columns by which a list of backends can be sorted, before the id. */
 export type SortColumn = 'id' | 'site' | 'state' | 'last_seen_at' | 'agent_version';
 
-/** How a list of backends is sorted. */
+/** Sort order of a list of backends. */
 export interface BackendOrder {
   column: SortColumn;
   isDescending: boolean;
 }
 
-/** The place of a backend in a sorted list: the value that it is sorted by, and its id. */
+/** The position of a backend in a sorted list: its sort value and its id. */
 export interface BackendPlace {
   key: string | number;
   id: string;
 }
 
-/** Backends that are alike in all that the fleet is counted by. */
+/** Backends with the same values in all counted columns. */
 export type BackendGroup = Pick<
   Selectable<BackendTable>,
   'state' | 'env' | 'healthy' | 'trouble' | 'agent_version' | 'applied_sha' | 'rollout_id' | 'deferred_by'
 > & { backends: number };
 
 /**
- * How far a host is with the bundle of a rollout: it has yet to apply it, runs it and is healthy, refused it or failed, or
- * had failed when an operator resumed the rollout all the same.
+ * Progress of a host with the bundle of a rollout: it has not applied the bundle yet, runs it and is healthy, refused it
+ * or failed. An excused host had failed when an operator resumed the rollout.
  */
 export type HostOutcome = 'waiting' | 'succeeded' | 'failed' | 'excused';
 
-/** Which hosts a wave takes of those that no wave before it has taken; all of them without a number. */
+/** The hosts that a wave takes from those that earlier waves have not taken; without a number, all of them. */
 export interface Wave {
   count?: number;
-  /** Of the active hosts with its labels, whether or not a wave has taken them, rounded up. */
+  /** Percentage of the active hosts with its labels, including those that earlier waves took, rounded up. */
   percent?: number;
-  /** Hosts without one of these are left out. */
+  /** Hosts without one of these labels are excluded. */
   labels?: Labels;
 }
 
-/** How a rollout goes on. */
+/** The plan of a rollout. */
 export interface RolloutPlan {
   waves: Wave[];
-  /** More hosts than this that have failed halt it. */
+  /** The rollout is halted when more hosts than this have failed. */
   max_failures: number;
-  /** Seconds from the success of a wave until the next step. */
+  /** Seconds from the success of a wave to the next step. */
   soak_s: number;
-  /** What lets a rollout go on after the soak of a wave: nothing is needed, an operator, or the answer of a webhook. */
+  /** Requirement for continuing after the soak of a wave: none, an operator, or the answer of a webhook. */
   gate: 'none' | 'manual' | 'webhook';
-  /** Id of the webhook that is asked; missing unless that is the gate. */
+  /** Id of the gate's webhook; missing for other gates. */
   gate_webhook?: string | undefined;
-  /** Without any, waves start at any time. */
+  /** If empty, waves start at any time. */
   windows: TimeWindow[];
 }
 
-/** Numbers of hosts of a wave; those that retire are not counted any more. */
+/** Numbers of hosts of a wave; hosts that are being retired are not counted any more. */
 export interface WaveProgress {
   hosts: number;
   waiting: number;
   succeeded: number;
   failed: number;
   excused: number;
-  /** Silent before they were through with the bundle: servers, and laptops, for which that is normal. */
+  /** Silent before they finished with the bundle: servers, and laptops, for which that is normal. */
   offline: number;
   asleep: number;
 }
 
-/** Where a rollout is. */
+/** The progress of a rollout. */
 export interface RolloutProgress {
   /** Waves that have started. */
   waves: WaveProgress[];
-  /** Hosts that no wave has taken, offline ones too. */
+  /** Hosts that are in no wave yet, including offline ones. */
   remaining: number;
-  /** The first hosts that have failed, by id; missing where none has. */
+  /** The first failed hosts, by id; missing if there is none. */
   failed_hosts?: HostName[];
 }
 
-/** A host by its id, and by its name for people. */
+/** A host by its id, and its display name. */
 export interface HostName {
   id: string;
   site: string;
 }
 
-/** What a wave may take: a host, or the managers of a swarm, which it takes together. */
+/** A candidate for a wave: a host, or the managers of a swarm, which are taken together. */
 export interface Candidate {
   ids: string[];
-  /** Of each of them. */
+  /** Labels of each of them. */
   labels: Labels[];
-  /** A wave has taken it before. */
+  /** An earlier wave has taken it. */
   hasJoined: boolean;
 }
 
-/** Backends of an env that are alike, as far as a rollout is concerned. */
+/** Backends of an environment that are equivalent for a rollout. */
 export interface HostGroup {
-  /** Which wave of the rollout has taken them, from 0; null for none. */
+  /** The wave of the rollout that has taken them, from 0; null for none. */
   wave: number | null;
   outcome: HostOutcome | null;
   state: BackendState;
@@ -416,7 +429,7 @@ interface RolloutTable {
   env: string;
   /** Digest of its bundle. */
   sha256: string;
-  /** Digest of the bundle that was desired before; null for none. */
+  /** Digest of the previously desired bundle; null for none. */
   previous_sha: string | null;
   state: RolloutState;
   state_since: number;
@@ -424,16 +437,16 @@ interface RolloutTable {
   started: number;
   halted_by: HaltReason | null;
   plan: Json<RolloutPlan>;
-  /** As it was when it was last looked at. */
+  /** As of the last count. */
   progress: Json<RolloutProgress>;
-  /** When the webhook of the gate is asked next; null unless the rollout waits for its answer. */
+  /** When the webhook of the gate is called next; null unless the rollout waits for its answer. */
   gate_due_at: number | null;
-  /** How often it was asked at this gate. */
+  /** Number of calls at this gate. */
   gate_tries: number;
-  /** What it has answered last, or why it could not be asked. */
+  /** Its last answer, or the reason why it could not be called. */
   gate_reason: string | null;
   created_at: number;
-  /** Name of the operator who has started it. */
+  /** Name of the operator who started it. */
   created_by: string;
 }
 

@@ -4,7 +4,9 @@ import type { EnvRow } from './database.ts';
 import type { Store } from './openStore.ts';
 import { deleteWebhooksOf } from './webhooks.ts';
 
-/** Creates an env; false if there is one of that name. One that was deleted goes on with its sequences. */
+/**
+ * Creates an environment; returns false if the name is in use. A deleted one of that name continues with its sequences.
+ */
 export async function createEnv(store: Store, name: string, production: boolean): Promise<boolean> {
   const values = { production: Number(production), desired_sha: null, deleted_at: null };
   const insert = store
@@ -14,44 +16,44 @@ export async function createEnv(store: Store, name: string, production: boolean)
   return (await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 1n;
 }
 
-/** The row of an env; null if there is none. */
+/** The row of an environment; null if there is none. */
 export async function findEnv(store: Store, name: string): Promise<EnvRow | null> {
   const query = store.selectFrom('envs').selectAll().where('name', '=', name).where('deleted_at', 'is', null);
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** Envs by name; null for all of them. */
+/** Environments by name; null for all of them. */
 export function listEnvs(store: Store, names: readonly string[] | null): Promise<EnvRow[]> {
   const query = store.selectFrom('envs').selectAll().where('deleted_at', 'is', null).orderBy('name');
   return (names === null ? query : query.where('name', 'in', names)).execute();
 }
 
-/** The row of an env, which nobody else changes before the transaction ends; null if there is none. */
+/** Locks the row of an environment until the transaction ends; returns null if there is none. */
 export async function lockEnv(work: Store, name: string): Promise<EnvRow | null> {
   const row = await lockEnvRow(work, name);
   return row?.deleted_at === null ? row : null;
 }
 
-/** As `lockEnv`, also of a deleted env. */
+/** Like `lockEnv`, also for a deleted environment. */
 export async function lockEnvRow(work: Store, name: string): Promise<EnvRow | null> {
-  // SQLite knows no `for update`.
+  // SQLite has no `for update`.
   const update = work.updateTable('envs').set((set) => ({ last_sequence: set.ref('last_sequence') }));
   return (await update.where('name', '=', name).returningAll().executeTakeFirst()) ?? null;
 }
 
-/** Makes another bundle, or none, the desired one of an env. */
+/** Makes another bundle, or none, the desired one of an environment. */
 export async function setDesiredSha(work: Store, name: string, sha256: string | null): Promise<void> {
   await work.updateTable('envs').set({ desired_sha: sha256 }).where('name', '=', name).execute();
   if (sha256 === null) return;
   await work.updateTable('bundles').set({ replaces: null }).where('sha256', '=', sha256).execute();
 }
 
-/** Keeps the number of the pipeline that promotes a bundle. */
+/** Stores the number of the CI pipeline that promotes a bundle. */
 export async function setPipeline(work: Store, name: string, pipeline: number): Promise<void> {
   await work.updateTable('envs').set({ pipeline }).where('name', '=', name).execute();
 }
 
-/** Deletes an env, which keeps its sequences. */
+/** Marks an environment as deleted; its sequences remain. */
 export async function markEnvDeleted(work: Store, name: string, now: number): Promise<void> {
   await setBundleTrust(work, name, null);
   await deleteWebhooksOf(work, name);
@@ -62,7 +64,10 @@ export async function markEnvDeleted(work: Store, name: string, now: number): Pr
     .execute();
 }
 
-/** Reserves the next sequence for a bundle of an env, which nobody else gets; null if there is no such env. */
+/**
+ * Reserves the next sequence for a bundle of an environment, never the same one twice; null if the environment does not
+ * exist.
+ */
 export async function reserveSequence(store: Store, name: string): Promise<number | null> {
   const update = store
     .updateTable('envs')
@@ -73,14 +78,14 @@ export async function reserveSequence(store: Store, name: string): Promise<numbe
   return (await update.executeTakeFirst())?.last_sequence ?? null;
 }
 
-/** How many backends of an env are in a state. */
+/** Number of backends of an environment in a state. */
 export interface BackendCount {
   env: string;
   state: BackendState;
   backends: number;
 }
 
-/** Counts the backends of envs by state; null for all envs. */
+/** Counts the backends of environments by state; null for all environments. */
 export async function countBackends(store: Store, envs: readonly string[] | null): Promise<BackendCount[]> {
   const query = store
     .selectFrom('backends')
@@ -89,7 +94,7 @@ export async function countBackends(store: Store, envs: readonly string[] | null
   return (envs === null ? query : query.where('env', 'in', envs)).execute();
 }
 
-/** Keeps whom the hosts of an env believe about bundles; null if they demand no signature. */
+/** Stores the signers that the hosts of an environment trust; null if they require no signature. */
 export async function setBundleTrust(work: Store, env: string, trust: BundleTrust | null): Promise<void> {
   await work.deleteFrom('bundle_trusts').where('env', '=', env).execute();
   if (trust === null) return;
@@ -97,13 +102,15 @@ export async function setBundleTrust(work: Store, env: string, trust: BundleTrus
   await work.insertInto('bundle_trusts').values(row).execute();
 }
 
-/** Whom the hosts of an env believe about bundles; null if they demand no signature. */
+/** The signers that the hosts of an environment trust; null if they require no signature. */
 export async function findBundleTrust(store: Store, env: string): Promise<BundleTrust | null> {
   const row = await store.selectFrom('bundle_trusts').select('trust').where('env', '=', env).executeTakeFirst();
   return row === undefined ? null : (JSON.parse(row.trust) as BundleTrust);
 }
 
-/** How many different signers the hosts of some envs demand; envs whose hosts demand none are left out. */
+/**
+ * Number of distinct signers that the hosts of some environments require; environments that require none are omitted.
+ */
 export async function findThresholds(store: Store, envs: readonly string[]): Promise<Map<string, number>> {
   if (envs.length === 0) return new Map();
   const query = store.selectFrom('bundle_trusts').select(['env', 'threshold']).where('env', 'in', envs);

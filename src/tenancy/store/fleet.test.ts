@@ -18,7 +18,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** How SQLite answers a query, as far as it reads a table: the steps of its plan, without the conditions. */
+/** The steps of SQLite's plan of a query that read a table, without the conditions. */
 async function planOf(query: Compilable, table = 'backends'): Promise<string[]> {
   const { sql: text, parameters } = query.compile();
   const values = text
@@ -44,12 +44,12 @@ const rowsOfPage = 'SEARCH backends USING INDEX sqlite_autoindex_backends_1';
 describe.each(['id', 'site', 'state', 'last_seen_at', 'agent_version'] as const)('a list by %s', (column) => {
   it.each<[string, Partial<BackendPage>]>([
     ['everything', {}],
-    ['some envs', { envs: ['eu-1', 'us-1'] }],
+    ['some environments', { envs: ['eu-1', 'us-1'] }],
     ['some states', { states: ['active', 'retired'] }],
     ['a search', { search: 'berlin' }],
-    ['what is behind', { isBehind: true }],
-    ['what is sick', { isSick: true }],
-    ['what is held', { deferredBy: 'hold' }],
+    ['hosts that are out of date', { isBehind: true }],
+    ['unhealthy hosts', { isSick: true }],
+    ['hosts on hold', { deferredBy: 'hold' }],
     [
       'all of it',
       { envs: ['eu-1'], states: ['active'], search: 'berlin', isBehind: true, isSick: true, deferredBy: 'hold' },
@@ -63,21 +63,24 @@ describe.each(['id', 'site', 'state', 'last_seen_at', 'agent_version'] as const)
   });
 });
 
-it('a list of the managers of a swarm reads their entries of an index alone', async () => {
+it('a list of the managers of a swarm reads only their entries of one index', async () => {
   const plan = await planOf(pageQuery(store, { ...page, envs: ['eu-1'], swarmId: 's-1' }));
   expect(plan).toEqual(['SEARCH backends USING INDEX backends_by_swarm', rowsOfPage]);
 });
 
-it.each([[null], [['eu-1', 'us-1']]])('the counts of the envs %j read that index alone, in its order', async (envs) => {
-  const { sql: text } = groupQuery(store, envs).compile();
-  expect(text).not.toContain('order by');
-  expect(await planOf(groupQuery(store, envs))).toEqual([covering]);
-});
+it.each([[null], [['eu-1', 'us-1']]])(
+  'the counts of the environments %j read only that index, in its order',
+  async (envs) => {
+    const { sql: text } = groupQuery(store, envs).compile();
+    expect(text).not.toContain('order by');
+    expect(await planOf(groupQuery(store, envs))).toEqual([covering]);
+  },
+);
 
 it.each<[string, Partial<AuditFilter>, string]>([
-  ['an act', { act: 'env.create' }, 'audit_by_act'],
-  ['somebody', { actor: 'ann' }, 'audit_by_actor'],
-  ['the next page of an act', { act: 'env.create', before: 7 }, 'audit_by_act'],
+  ['an action', { act: 'env.create' }, 'audit_by_act'],
+  ['an actor', { actor: 'ann' }, 'audit_by_actor'],
+  ['the next page of an action', { act: 'env.create', before: 7 }, 'audit_by_act'],
 ])('a page of the audit log of %s reads as many entries of one index, in its order', async (_what, filter, index) => {
   const query = auditQuery(store, { envs: null, limit: 50, ...filter });
   expect(await planOf(query, 'audit')).toEqual([`SEARCH audit USING INDEX ${index}`]);

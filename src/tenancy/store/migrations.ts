@@ -23,7 +23,7 @@ export const migrations: Record<string, Migration> = {
 
 type Schema = Kysely<unknown>['schema'];
 
-/** Envs, backends, their reports, and steps that are to be done. */
+/** Environments, backends, their reports, and pending steps. */
 async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
   await createEnvs(schema);
   await createBackends(schema);
@@ -108,7 +108,7 @@ async function createSigningKeys({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Bundles, and the archives that the storage may hold. */
+/** Bundles, and the archives that the storage may contain. */
 async function createBundles({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('bundles')
@@ -185,7 +185,7 @@ async function addBundleVariables({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Signatures of bundles, whom the hosts of an env believe, and what a bundle replaces once it is signed. */
+/** Signatures of bundles, the trusted signers of an environment, and the bundle that a signed bundle replaces. */
 async function createSignatures({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('signatures')
@@ -206,7 +206,7 @@ async function createSignatures({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('bundles').addColumn('replaces', 'text').execute();
 }
 
-/** The profiles that bundles choose. */
+/** The profiles that bundles select. */
 async function addBundleProfiles({ schema }: Kysely<unknown>): Promise<void> {
   const none = '[]';
   await schema
@@ -215,7 +215,7 @@ async function addBundleProfiles({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Rollouts, which of their waves backends have joined, and the labels by which waves choose backends. */
+/** Rollouts, the waves that backends have joined, and the labels by which waves select backends. */
 async function createRollouts({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('rollouts')
@@ -243,7 +243,7 @@ async function createRollouts({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('backends').addColumn('rollout_outcome', 'text').execute();
 }
 
-/** Tokens of operators that end, those that are kept for emergencies, and sessions of people who sign in. */
+/** Expiring tokens of operators, emergency tokens, and sessions of signed-in people. */
 async function createPeople({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('operators').addColumn('expires_at', 'bigint').execute();
   await schema
@@ -267,7 +267,7 @@ async function createPeople({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Webhooks, the events that are still to be delivered to them, and which trouble of a backend was told. */
+/** Webhooks, their queued events, and the announced problem of a backend. */
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {
   await createEndpoints(db.schema);
   await createDeliveries(db.schema, isPostgres(db));
@@ -318,12 +318,12 @@ async function createDeliveries(schema: Schema, onPostgres: boolean): Promise<vo
     .execute();
 }
 
-/** Backends that are changed at a time. */
+/** Number of backends to change at a time. */
 const BACKENDS_AT_ONCE = 500;
-/** Entries of indexes of PostgreSQL have at most 2700 bytes. */
+/** Index entries of PostgreSQL have at most 2700 bytes. */
 const MAX_SEARCH_LENGTH = 500;
 
-/** What backends are listed, searched, sorted and counted by, with one index that has all of it. */
+/** The columns for listing, searching, sorting and counting backends, with one index over all of them. */
 async function createFleetLists(db: Kysely<unknown>): Promise<void> {
   const none = '';
   await db.schema.alterTable('backends').addColumn('healthy', 'integer').execute();
@@ -344,7 +344,7 @@ async function createFleetLists(db: Kysely<unknown>): Promise<void> {
 
 type Backend = Record<'id' | 'site' | 'labels', string> & { check_in: string | null };
 
-/** Not by functions of the database: those of PostgreSQL for JSON refuse texts that hosts may tell. */
+/** Not with functions of the database: PostgreSQL's JSON functions reject texts that hosts may send. */
 async function fillColumns(db: Kysely<unknown>): Promise<void> {
   const pageAfter = (after: string) => {
     const query = db.$extendTables<{ backends: Backend }>().selectFrom('backends').where('id', '>', after);
@@ -366,7 +366,7 @@ function valuesOf({ id, site, labels, check_in }: Backend) {
   return sql`(${id}, ${search}, ${Number(healthy)}, ${agent.version.replace(/[^ -~]/g, '?').slice(0, 64)})`;
 }
 
-/** How far the webhook of a gate was asked. */
+/** The progress of calling a gate's webhook. */
 async function addRolloutGates({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('rollouts').addColumn('gate_due_at', 'bigint').execute();
   await schema
@@ -376,7 +376,7 @@ async function addRolloutGates({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('rollouts').addColumn('gate_reason', 'text').execute();
 }
 
-/** Bundles that hosts which permit it apply outside their windows. */
+/** Bundles that hosts with this permission apply outside their maintenance windows. */
 async function addEmergencies({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .alterTable('bundles')
@@ -384,7 +384,7 @@ async function addEmergencies({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** What defers the work of hosts, in the index of their lists, and acts by who has done what. */
+/** The reason why hosts defer work, in the index of their lists, and audit entries by action and actor. */
 async function addListFilters({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('backends').addColumn('deferred_by', 'text').execute();
   await schema.dropIndex('backends_by_condition').execute();
@@ -399,7 +399,7 @@ async function addListFilters({ schema }: Kysely<unknown>): Promise<void> {
   }
 }
 
-/** Which swarm hosts manage, and which of them another one stands for; few hosts are in one. */
+/** The swarm that hosts manage, and whether another manager represents it; few hosts are in a swarm. */
 async function addSwarms({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('backends').addColumn('swarm_id', 'text').execute();
   await schema
@@ -414,7 +414,7 @@ async function addSwarms({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Which pipeline promoted last, so that an older one does not promote after it. */
+/** The last CI pipeline that promoted, so that an older one cannot promote after it. */
 async function addPipelines({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('envs').addColumn('pipeline', 'bigint').execute();
 }

@@ -19,10 +19,10 @@ import { SqliteDriver } from './sqliteDriver.ts';
 /** The tables of the service, in SQLite or PostgreSQL. */
 export type Store = Kysely<Database>;
 
-/** Where the store is: a file of SQLite, or the URL of a PostgreSQL database. */
+/** Location of the store: an SQLite file, or the URL of a PostgreSQL database. */
 export type StorePlace = { file: string } | { url: string };
 
-/** Milliseconds that a connection to PostgreSQL may take, also to become free. */
+/** Milliseconds to wait for a connection to PostgreSQL, new or from the pool. */
 const CONNECT_TIMEOUT_MS = 5000;
 
 /** Opens a store; `destroy()` closes it. */
@@ -30,24 +30,27 @@ export function openStore(place: StorePlace): Store {
   return new Kysely<Database>({ dialect: 'file' in place ? sqliteDialect(place.file) : postgresDialect(place.url) });
 }
 
-/** Brings the tables to this version; instances that start together do it once. Returns the names of what was done. */
+/**
+ * Updates the tables to this version; instances that start together do it once. Returns the names of the applied
+ * migrations.
+ */
 export async function migrateStore(store: Store): Promise<string[]> {
   const { error, results = [] } = await migratorOf(store).migrateToLatest();
   if (error !== undefined) throw error as Error;
   return results.map(({ migrationName }) => migrationName);
 }
 
-/** How the tables differ from those of this version, by names of migrations. */
+/** Differences between the tables and this version, by names of migrations. */
 interface MigrationState {
-  /** Still to be done. */
+  /** Not applied yet. */
   pending: string[];
-  /** Done by a newer version. */
+  /** Applied by a newer version. */
   unknown: string[];
-  /** True for a store that nothing was ever done to. */
+  /** True for a store without any migration. */
   isEmpty: boolean;
 }
 
-/** Compares the tables with those of this version; changes nothing. */
+/** Compares the tables with this version; changes nothing. */
 export async function migrationState(store: Store): Promise<MigrationState> {
   const known = await migratorOf(store).getMigrations();
   const pending = known.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name);
@@ -80,13 +83,13 @@ function postgresDialect(connectionString: string): Dialect {
   types.setTypeParser(pg.types.builtins.INT8, Number);
   const options = { connectionString, types, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true };
   const pool = new pg.Pool({ ...options, Client: PostgresClient });
-  // A connection that is lost is told to whoever uses it next, and then replaced; nobody else needs to hear of it.
+  // The next user of a lost connection gets the error, and the pool replaces it; no other handler is needed.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
   return new PostgresDialect({ pool });
 }
 
-/** The driver orders transactions itself, and SQLite undoes changes of tables with their transaction. */
+/** The driver orders transactions itself, and SQLite rolls back changes of tables with their transaction. */
 class ConcurrentSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
@@ -111,17 +114,17 @@ class PostgresClient extends pg.Client {
 /** Names of prepared statements by their text, for a server that keeps statements by name. */
 const names = new Map<string, string>();
 
-/** Gives a prepared statement a name, once. */
+/** Assigns a name to a prepared statement, once. */
 function nameStatement(text: string): void {
   if (!names.has(text)) names.set(text, `deployd_${names.size}`);
 }
 
-/** The name of a prepared statement, by its text; undefined for any other statement. */
+/** The name of a prepared statement by its text; undefined for any other statement. */
 function statementNameOf(text: string): string | undefined {
   return names.get(text);
 }
 
-/** Stands for a parameter in a statement until it is executed. */
+/** Placeholder of a parameter in a statement until it is executed. */
 class Parameter {
   readonly name: string;
 
@@ -130,12 +133,12 @@ class Parameter {
   }
 }
 
-/** Makes the place of a parameter in a statement. */
+/** Creates the placeholder of a parameter in a statement. */
 type ParameterOf<P> = <Name extends keyof P & string>(name: Name) => RawBuilder<P[Name]>;
 
 /**
- * A statement for the calls of hosts, which is built and compiled once for each store instead of at each execution; within a
- * transaction it is built anew.
+ * A statement for the hosts' calls, which is built and compiled once for each store instead of at each execution;
+ * within a transaction it is built each time.
  */
 export function prepareQuery<P extends object, Row>(
   build: (store: Store, parameter: ParameterOf<P>) => Compilable<Row>,
@@ -160,14 +163,14 @@ function execute<Row>(store: Store, query: CompiledQuery<Row>) {
   return store.executeQuery<Row>(query);
 }
 
-/** Throws unless the store takes a durable write, and has room for more. */
+/** Throws unless the store accepts a durable write and has space for more. */
 export async function proveWritable(store: Store): Promise<void> {
   await store.transaction().execute(async (work) => {
     await work
       .updateTable('signing_keys')
       .set((set) => ({ active_from: set.ref('active_from') }))
       .execute();
-    // PostgreSQL has room for a changed row also on a full disk; a new table needs a page of it.
+    // PostgreSQL can change a row even on a full disk; a new table needs a page of space.
     if (isPostgres(work)) await sql`create temporary table room on commit drop as select 1 as taken`.execute(work);
   });
 }

@@ -2,10 +2,10 @@ import { type RawBuilder, sql } from 'kysely';
 import type { PendingStep, PendingStepRow } from './database.ts';
 import type { Store } from './openStore.ts';
 
-/** No step is due later than so long after it is added, claimed or has failed. */
+/** No step is due later than this after it was added, claimed or failed. */
 const LONGEST_WAIT_MS = 10 * 60_000;
 
-/** Adds steps of a subject, due at a time; one that is pending already begins anew. */
+/** Adds steps of a subject, due at a time; a step that is already pending restarts. */
 export async function addPendingSteps(
   work: Store,
   subject: string,
@@ -19,7 +19,7 @@ export async function addPendingSteps(
     .execute();
 }
 
-/** Steps that are due, those that wait longest first. */
+/** Steps that are due, the longest waiting ones first. */
 export function findDueSteps(store: Store, now: number, limit: number): Promise<PendingStepRow[]> {
   const due = store
     .selectFrom('pending_steps')
@@ -28,13 +28,13 @@ export function findDueSteps(store: Store, now: number, limit: number): Promise<
   return due.orderBy('due_at').orderBy('subject').orderBy('step').limit(limit).execute();
 }
 
-/** Takes a due step until a time, for one instance alone; null if another one was faster. */
+/** Claims a due step for one instance until a time; returns null if another instance claimed it first. */
 export async function claimStep(store: Store, step: PendingStepRow, until: number): Promise<PendingStepRow | null> {
   const update = updateStep(store, step).set(({ eb }) => ({ due_at: until, tries: eb('tries', '+', 1) }));
   return (await update.returningAll().executeTakeFirst()) ?? null;
 }
 
-/** Keeps why a claimed step has failed and when it is tried again, unless it is not the instance's any more. */
+/** Stores the error of a claimed step and the time of its next attempt, unless the claim has expired. */
 export async function postponeStep(
   store: Store,
   claimed: PendingStepRow,
@@ -43,7 +43,7 @@ export async function postponeStep(
   await updateStep(store, claimed).set({ error, due_at: dueAt }).execute();
 }
 
-/** Removes a claimed step that has succeeded; false if it is not the instance's any more. */
+/** Removes a claimed step that has succeeded; returns false if the claim has expired. */
 export async function removeStep(work: Store, { subject, step, due_at }: PendingStepRow): Promise<boolean> {
   const deletion = work.deleteFrom('pending_steps').where('subject', '=', subject).where('step', '=', step);
   return (await deletion.where('due_at', '=', due_at).executeTakeFirstOrThrow()).numDeletedRows === 1n;
@@ -54,19 +54,21 @@ export async function cancelStep(work: Store, subject: string, step: PendingStep
   await work.deleteFrom('pending_steps').where('subject', '=', subject).where('step', '=', step).execute();
 }
 
-/** What is pending of a subject. */
+/** The pending steps of a subject. */
 export function listPendingSteps(store: Store, subject: string): Promise<PendingStepRow[]> {
   return store.selectFrom('pending_steps').selectAll().where('subject', '=', subject).orderBy('step').execute();
 }
 
-/** Number of pending steps by step; those of which none is pending are missing. */
+/** Number of pending steps by step; steps without a pending one are omitted. */
 export async function countPendingSteps(store: Store): Promise<Partial<Record<PendingStep, number>>> {
   const counts = store.selectFrom('pending_steps').select(['step', ({ fn }) => fn.countAll<number>().as('count')]);
   const rows = await counts.groupBy('step').execute();
   return Object.fromEntries(rows.map(({ step, count }) => [step, count]));
 }
 
-/** True while the secrets of an env are about to be destroyed: it is deleted, or its last backend is finishing. */
+/**
+ * True while the secrets of an environment are about to be destroyed: it is deleted, or its last backend is finishing.
+ */
 export async function areSecretsDoomed(store: Store, env: string): Promise<boolean> {
   const pending = store
     .selectFrom('pending_steps')
@@ -82,14 +84,14 @@ export async function areSecretsDoomed(store: Store, env: string): Promise<boole
   return !(await hasOtherBackends(store, env));
 }
 
-/** True if an env has a backend that is neither finishing nor retired. */
+/** True if an environment has a backend that is neither finishing nor retired. */
 export async function hasOtherBackends(store: Store, env: string): Promise<boolean> {
   const query = store.selectFrom('backends').select('id').where('env', '=', env);
   const other = query.where('state', 'not in', ['finishing', 'retired']).limit(1);
   return (await other.executeTakeFirst()) !== undefined;
 }
 
-/** The row of a step as it was read: an instance that has changed it since has changed `due_at` too. */
+/** Updates the row of a step as it was read: another instance's change would have changed `due_at` too. */
 function updateStep(store: Store, { subject, step, due_at }: PendingStepRow) {
   return store
     .updateTable('pending_steps')
@@ -98,19 +100,19 @@ function updateStep(store: Store, { subject, step, due_at }: PendingStepRow) {
     .where('due_at', '=', due_at);
 }
 
-/** Now, and how far ahead of its own time an instance sets the times of a column at most; milliseconds. */
+/** The current time, and the longest interval by which an instance sets the times of a column ahead; milliseconds. */
 export interface DueBounds {
   now: number;
   longestMs: number;
 }
 
 /**
- * Milliseconds by which the clocks of instances differ at most, with the age of `now` where an instance had to wait: a time that
- * another instance has just set is no sign of a clock that went back.
+ * Allowance in milliseconds for clock differences between instances and for the age of `now` after a wait. A time that
+ * another instance has just set does not mean that a clock went back.
  */
 const LEEWAY_MS = 5 * 60_000;
 
-/** Whether the time of a column is past, or so far ahead that a clock has set it which went back since. */
+/** Whether the time in a column has passed, or is so far ahead that a clock must have gone back since it was set. */
 export function isDue(column: string, { now, longestMs }: DueBounds): RawBuilder<boolean> {
   const time = sql.ref(column);
   return sql<boolean>`(${time} <= ${now} or ${time} > ${now + longestMs + LEEWAY_MS})`;

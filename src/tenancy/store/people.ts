@@ -2,7 +2,7 @@ import type { AuditRow, OperatorRow, SessionRow } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
 import type { Store } from './openStore.ts';
 
-/** Keeps a new operator; false if one of that name has a valid token already. */
+/** Stores a new operator; returns false if an operator of that name has a valid token. */
 export async function addOperator(work: Store, row: OperatorRow): Promise<boolean> {
   await freeName(work, row);
   const insert = work
@@ -17,17 +17,17 @@ export async function findOperator(store: Store, tokenSha256: string, now: numbe
   return (await valid(store, now).where('token_sha256', '=', tokenSha256).executeTakeFirst()) ?? null;
 }
 
-/** The operator of an id; null if there is none whose token is valid. */
+/** The operator with an id; null if there is none with a valid token. */
 export async function findOperatorById(store: Store, id: string, now: number): Promise<OperatorRow | null> {
   return (await valid(store, now).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Operators whose tokens are valid, by name. */
+/** Operators with valid tokens, by name. */
 export function listOperators(store: Store, now: number): Promise<OperatorRow[]> {
   return valid(store, now).orderBy('name').execute();
 }
 
-/** The administrators of all envs whose tokens never end, whom nobody else changes before the transaction ends. */
+/** Locks the administrators of all environments whose tokens never expire until the transaction ends. */
 export function lockAdmins(work: Store): Promise<OperatorRow[]> {
   return work
     .updateTable('operators')
@@ -40,23 +40,23 @@ export function lockAdmins(work: Store): Promise<OperatorRow[]> {
     .execute();
 }
 
-/** Revokes the token of an operator; null if there is no valid one. */
+/** Revokes the token of an operator; returns null if there is no valid one. */
 export async function revokeOperator(work: Store, id: string, now: number): Promise<OperatorRow | null> {
   const update = work.updateTable('operators').set({ revoked_at: now }).where('id', '=', id);
   return (await update.where('revoked_at', 'is', null).returningAll().executeTakeFirst()) ?? null;
 }
 
-/** The envs that a token is limited to; null for all. */
+/** The environments to which a token is limited; null for all. */
 export function envsOf(envs: OperatorRow['envs']): string[] | null {
   return envs && (JSON.parse(envs) as string[]);
 }
 
-/** Keeps when a token was used. */
+/** Stores when a token was last used. */
 export async function recordOperatorUse(store: Store, id: string, now: number): Promise<void> {
   await store.updateTable('operators').set({ last_used_at: now }).where('id', '=', id).execute();
 }
 
-/** A token that has expired is revoked when its name is given again. */
+/** Revokes an expired token when its name is used again. */
 async function freeName(work: Store, { name, created_at: now }: OperatorRow): Promise<void> {
   const update = work.updateTable('operators').set({ revoked_at: now }).where('name', '=', name);
   await update.where('revoked_at', 'is', null).where('expires_at', '<=', now).execute();
@@ -78,7 +78,7 @@ export async function findSession(store: Store, secretSha256: string): Promise<S
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** The session of an id. */
+/** The session with an id. */
 export async function findSessionById(store: Store, id: string): Promise<SessionRow | null> {
   return (await store.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
@@ -89,25 +89,28 @@ export function listSessions(store: Store, subject: string | null): Promise<Sess
   return (subject === null ? query : query.where('subject', '=', subject)).execute();
 }
 
-/** Deletes a session, of a person or of anybody (null); null if there is none. */
+/** Deletes a session, of a person or of anybody (null); returns null if there is none. */
 export async function deleteSession(work: Store, id: string, subject: string | null): Promise<SessionRow | null> {
   const query = work.deleteFrom('sessions').where('id', '=', id).returningAll();
   return (await (subject === null ? query : query.where('subject', '=', subject)).executeTakeFirst()) ?? null;
 }
 
-/** Lets one instance ask the provider for the longest time of a claim; false if another one has that already. */
+/**
+ * Claims a session for one instance, which queries the provider, for the longest time of a claim; returns false if
+ * another instance has claimed it.
+ */
 export async function claimSession(store: Store, id: string, bounds: DueBounds): Promise<boolean> {
   const until = { claimed_until: bounds.now + bounds.longestMs };
   const update = store.updateTable('sessions').set(until).where('id', '=', id);
   return (await update.where(isDue('claimed_until', bounds)).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
 }
 
-/** Keeps what the provider has told, or when a session was used. */
+/** Stores the provider's answer, or when a session was last used. */
 export async function updateSession(store: Store, id: string, changes: Partial<SessionRow>): Promise<void> {
   await store.updateTable('sessions').set(changes).where('id', '=', id).execute();
 }
 
-/** Deletes sessions that began or were last used before a time. */
+/** Deletes sessions that started or were last used before a time. */
 export async function deleteOldSessions(store: Store, before: { created: number; used: number }): Promise<void> {
   await store
     .deleteFrom('sessions')
@@ -120,15 +123,17 @@ export async function deleteAllSessions(work: Store): Promise<void> {
   await work.deleteFrom('sessions').execute();
 }
 
-/** An entry of the audit log that is not numbered yet. */
+/** An entry of the audit log without a number. */
 export type AuditEntry = Omit<AuditRow, 'id'>;
 
-/** Adds an entry to the audit log; in the transaction of the act that it tells of. */
+/** Adds an entry to the audit log, in the transaction of its action. */
 export async function addAuditEntry(work: Store, entry: AuditEntry): Promise<void> {
   await work.insertInto('audit').values(entry).execute();
 }
 
-/** Which entries a list shows: those before an id, of some envs (null for all), of one act, by one actor. */
+/**
+ * Filters of the audit log: entries before an id, in some environments (null for all), with one action, by one actor.
+ */
 export interface AuditFilter {
   act?: string | undefined;
   actor?: string | undefined;
@@ -142,7 +147,7 @@ export function listAuditEntries(store: Store, filter: AuditFilter): Promise<Aud
   return auditQuery(store, filter).execute();
 }
 
-/** Selects a page; by env, act and actor there are indexes. */
+/** Selects a page; there are indexes by environment, action and actor. */
 export function auditQuery(store: Store, { before, envs, act, actor, limit }: AuditFilter) {
   let query = store.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(limit);
   if (before !== undefined) query = query.where('id', '<', before);
@@ -152,7 +157,7 @@ export function auditQuery(store: Store, { before, envs, act, actor, limit }: Au
   return query;
 }
 
-/** The newest change of each of these secrets of an env that was made, by its target. */
+/** The newest successful change of each of these secrets of an environment, by its target. */
 export async function newestChanges(
   store: Store,
   env: string,

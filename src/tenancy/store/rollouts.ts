@@ -14,7 +14,7 @@ import { type DueBounds, isDue } from './pendingSteps.ts';
 import { setDesiredSha } from './envs.ts';
 import type { Store } from './openStore.ts';
 
-/** Adds a rollout, which is then the one of its env. */
+/** Adds a rollout and makes it the current one of its environment. */
 export async function insertRollout(work: Store, row: RolloutRow): Promise<void> {
   await work.insertInto('rollouts').values(row).execute();
   await work.updateTable('envs').set({ rollout_id: row.id }).where('name', '=', row.env).execute();
@@ -25,13 +25,13 @@ export async function findRollout(store: Store, id: string): Promise<RolloutRow 
   return (await store.selectFrom('rollouts').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Rollouts of an env, newest first. */
+/** Rollouts of an environment, newest first. */
 export function listRollouts(store: Store, env: string, limit: number): Promise<RolloutRow[]> {
   const query = store.selectFrom('rollouts').selectAll().where('env', '=', env);
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** The rollouts of some envs, or of all (null), that are neither done nor aborted. */
+/** The rollouts of some environments, or of all (null), that are neither done nor aborted. */
 export function listActiveRollouts(store: Store, envs: readonly string[] | null): Promise<RolloutRow[]> {
   const query = store
     .selectFrom('rollouts')
@@ -41,7 +41,7 @@ export function listActiveRollouts(store: Store, envs: readonly string[] | null)
   return (envs === null ? query : query.where('rollouts.env', 'in', envs)).execute();
 }
 
-/** Keeps where a rollout is. */
+/** Stores the progress of a rollout. */
 export async function setProgress(work: Store, id: string, progress: RolloutProgress): Promise<void> {
   await work
     .updateTable('rollouts')
@@ -50,7 +50,7 @@ export async function setProgress(work: Store, id: string, progress: RolloutProg
     .execute();
 }
 
-/** As `setProgress` of a rollout that is not locked: nothing if it has changed since it was read. */
+/** Like `setProgress` for a rollout that is not locked: does nothing if it has changed since it was read. */
 export async function refreshProgress(
   store: Store,
   { id, state, state_since, progress }: RolloutRow,
@@ -67,8 +67,8 @@ export async function refreshProgress(
 }
 
 /**
- * Applies an event to a rollout whose env is locked; null if its state does not allow the event. One that is done makes its
- * bundle the desired one.
+ * Applies an event to a rollout whose environment is locked; returns null if its state does not allow the event. A
+ * finished rollout makes its bundle the desired one.
  */
 export async function changeRollout(
   work: Store,
@@ -85,7 +85,7 @@ export async function changeRollout(
   return { ...row, ...changed };
 }
 
-/** A webhook is asked anew at each gate. */
+/** A webhook is called again at each gate. */
 function gateColumns({ plan }: RolloutRow, { state, now }: { state: RolloutRecord['state']; now: number }) {
   const { gate } = JSON.parse(plan) as RolloutPlan;
   if (state !== 'gated' || gate !== 'webhook') return { gate_due_at: null };
@@ -103,10 +103,10 @@ export function recordOf({ state, started, halted_by, plan }: RolloutRow): Rollo
   return { state, started, waves: waves.length, isGated: gate !== 'none', haltedBy: halted_by };
 }
 
-/** Backends that are changed by one statement. */
+/** Number of backends to change with one statement. */
 const BACKENDS_AT_ONCE = 500;
 
-/** The hosts and swarms of an env that are active, in the order of their ids, and whether they have joined a rollout. */
+/** The active hosts and swarms of an environment, sorted by id, and whether they have joined a rollout. */
 export async function listCandidates(
   work: Store,
   { env, rolloutId }: { env: string; rolloutId: string },
@@ -127,7 +127,7 @@ export async function listCandidates(
   });
 }
 
-/** Lets backends join a wave of a rollout. */
+/** Adds backends to a wave of a rollout. */
 export async function joinWave(
   work: Store,
   { rolloutId, wave }: { rolloutId: string; wave: number },
@@ -143,7 +143,7 @@ export async function joinWave(
   }
 }
 
-/** Excuses the hosts of a rollout that have failed until now. */
+/** Excuses the hosts of a rollout that have failed so far. */
 export async function excuseFailures(work: Store, rolloutId: string): Promise<void> {
   await work
     .updateTable('backends')
@@ -153,10 +153,10 @@ export async function excuseFailures(work: Store, rolloutId: string): Promise<vo
     .execute();
 }
 
-/** What something that a host tells means for a rollout. */
+/** The effect of a host's check-in or report on a rollout. */
 export interface OutcomeChange {
   rolloutId: string;
-  /** The outcome after it. */
+  /** Returns the new outcome. */
   next: (outcome: HostOutcome) => HostOutcome;
 }
 
@@ -177,7 +177,10 @@ export async function changeOutcome(work: Store, id: string, { rolloutId, next }
   }
 }
 
-/** The first backends of a rollout that have failed, by id; what retires is left out, and a swarm is one of its managers. */
+/**
+ * The first failed backends of a rollout, by id; omits backends that are being retired, and lists a swarm as one of its
+ * managers.
+ */
 export function listFailed(
   store: Store,
   { env, rolloutId, limit }: { env: string; rolloutId: string; limit: number },
@@ -187,7 +190,7 @@ export function listFailed(
   return failed.where('follower', '=', 0).where('state', 'in', hostStates).orderBy('id').limit(limit).execute();
 }
 
-/** Counts the backends of an env, a swarm once; `silent` are those that were last seen before a time. */
+/** Counts the backends of an environment, a swarm once; `silent` are those that were last seen before a time. */
 export function countHosts(
   store: Store,
   { env, rolloutId, seenBefore }: { env: string; rolloutId: string; seenBefore: number },
@@ -209,19 +212,19 @@ export function countHosts(
     .execute();
 }
 
-/** Rollouts at gates whose webhooks are to be asked now, those that wait longest first. */
+/** Rollouts at gates whose webhooks are due to be called, the longest waiting ones first. */
 export function findDueGates(store: Store, bounds: DueBounds, limit: number): Promise<RolloutRow[]> {
   const query = store.selectFrom('rollouts').selectAll().where('state', '=', 'gated');
   return query.where(isDue('gate_due_at', bounds)).orderBy('gate_due_at').orderBy('id').limit(limit).execute();
 }
 
-/** Takes a gate until a time, for one instance alone; null if another one was faster. */
+/** Claims a gate for one instance until a time; returns null if another instance claimed it first. */
 export async function claimGate(store: Store, row: RolloutRow, until: number): Promise<RolloutRow | null> {
   const claim = updateGate(store, row).set(({ eb }) => ({ gate_due_at: until, gate_tries: eb('gate_tries', '+', 1) }));
   return (await claim.returningAll().executeTakeFirst()) ?? null;
 }
 
-/** Keeps what a claimed gate was told and when its webhook is asked again; false if it is not the instance's any more. */
+/** Stores the answer at a claimed gate and the time of the next call; returns false if the claim has expired. */
 export async function settleGate(
   store: Store,
   claimed: RolloutRow,
@@ -231,7 +234,7 @@ export async function settleGate(
   return (await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
 }
 
-/** The row of a gate as it was read: whoever has changed it since has changed `gate_due_at` too. */
+/** Updates the row of a gate as it was read: any other change would have changed `gate_due_at` too. */
 function updateGate(store: Store, { id, gate_due_at }: RolloutRow) {
   return store.updateTable('rollouts').where('id', '=', id).where('gate_due_at', '=', gate_due_at);
 }

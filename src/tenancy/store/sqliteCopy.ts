@@ -1,14 +1,16 @@
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Store } from './openStore.ts';
 
-/** More than a store has. */
+/** More than the pages of any store. */
 const ALL_PAGES = 2 ** 31 - 1;
 
-/** Copies a SQLite store, which may be in use, into an empty file; the copy is of one moment, complete in that file. */
+/**
+ * Copies an SQLite store, which may be in use, into an empty file; the copy is consistent and complete in that file.
+ */
 export async function copySqliteStore(from: string, to: string): Promise<void> {
   const source = new DatabaseSync(from, { readOnly: true });
   try {
-    // All pages at once: in parts, each change by the service would begin the copy anew.
+    // All pages at once: a copy in parts would restart with each change by the service.
     await backup(source, to, { rate: ALL_PAGES });
   } finally {
     source.close();
@@ -16,7 +18,7 @@ export async function copySqliteStore(from: string, to: string): Promise<void> {
   packSqliteStore(to);
 }
 
-/** Brings what is in the log of a store that nobody uses into its file. */
+/** Moves the log of an unused store into its file. */
 export function packSqliteStore(file: string): void {
   const database = new DatabaseSync(file);
   try {
@@ -26,7 +28,7 @@ export function packSqliteStore(file: string): void {
   }
 }
 
-/** What is wrong with the file of a store; null if SQLite finds it sound. */
+/** The damage that SQLite finds in the file of a store; null if there is none. */
 export function findSqliteDamage(file: string): string | null {
   try {
     const database = new DatabaseSync(file, { readOnly: true });
@@ -42,7 +44,7 @@ export function findSqliteDamage(file: string): string | null {
   }
 }
 
-/** Raises the sequences of every env, so that none is given twice that was given after a backup. */
+/** Raises the sequences of every environment, so that sequences assigned after a backup are never reused. */
 export async function skipSequences(work: Store, gap: number): Promise<void> {
   await work
     .updateTable('envs')
@@ -51,7 +53,7 @@ export async function skipSequences(work: Store, gap: number): Promise<void> {
     .execute();
 }
 
-/** Raises the generation of every backend; tokens of those before stay accepted until the next kit. */
+/** Raises the generation of every backend; tokens of earlier generations stay accepted until the next kit. */
 export async function skipGenerations(work: Store, gap: number): Promise<void> {
   await work
     .updateTable('backends')
@@ -65,12 +67,15 @@ export async function revokeAllOperators(work: Store, now: number): Promise<numb
   return Number((await update.executeTakeFirstOrThrow()).numUpdatedRows);
 }
 
-/** Deletes all signing keys, so that nothing that they have signed is valid any more. */
+/** Deletes all signing keys, so that none of their signatures is valid any more. */
 export async function deleteAllSigningKeys(work: Store): Promise<void> {
   await work.deleteFrom('signing_keys').execute();
 }
 
-/** Envs whose secrets were to be destroyed, by the backend whose retirement demands it (null for a deleted env). */
+/**
+ * Environments whose secrets were about to be destroyed, with the retiring backend that requires it (null for a deleted
+ * environment).
+ */
 export async function listSecretDestructions(work: Store): Promise<{ backendId: string | null; env: string }[]> {
   const rows = await work
     .selectFrom('pending_steps')

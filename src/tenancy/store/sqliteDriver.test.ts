@@ -27,14 +27,14 @@ const countEnvs = async () => {
   return count;
 };
 
-it('commits transactions that come together in one group, and shows none before the commit', async () => {
+it('commits concurrent transactions as one group, and shows none before the commit', async () => {
   const creations = names(50).map((name) => createEnv(store, name, false));
   expect(await countEnvs()).toBe(0);
   expect(await Promise.all(creations)).toEqual(Array<boolean>(50).fill(true));
   expect(await countEnvs()).toBe(50);
 });
 
-it('undoes a transaction that fails, and keeps those before and after it', async () => {
+it('rolls back a failed transaction, and keeps earlier and later ones', async () => {
   const failing = store.transaction().execute(async (work) => {
     await work
       .insertInto('envs')
@@ -56,7 +56,7 @@ it('undoes a transaction that fails, and keeps those before and after it', async
   ]);
 });
 
-it('keeps nothing of what it could not write, and goes on when there is room again', async () => {
+it('keeps nothing that it could not write, and continues when there is space again', async () => {
   const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(store);
   const limit = (pages: number) => sql`pragma max_page_count = ${sql.lit(pages)}`.execute(store);
   await limit(rows[0]!.page_count + 2);
@@ -70,7 +70,7 @@ it('keeps nothing of what it could not write, and goes on when there is room aga
   expect(await countEnvs()).toBe(kept + 1);
 });
 
-it('fails while another process has locked the file, and goes on afterwards', async () => {
+it('fails while another process has locked the file, and continues afterwards', async () => {
   const other = new DatabaseSync(join(dir, 'store.sqlite'));
   other.exec('begin immediate');
   await expect(createEnv(store, 'locked', false)).rejects.toThrow('database is locked');

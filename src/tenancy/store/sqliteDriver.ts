@@ -1,31 +1,32 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult } from 'kysely';
 
-/** Waits for the commit of the group that a transaction belongs to. */
+/** Waits for the commit of a transaction's group. */
 interface PendingCommit {
   resolve: () => void;
   reject: (error: unknown) => void;
 }
 
-/** Prepared statements that are kept; the service has fewer different ones. */
+/** Largest number of cached prepared statements; the service has fewer. */
 const MAX_STATEMENTS = 500;
-/** How long a statement waits for another process, such as a backup, that has locked the file. */
+/** Milliseconds for which a statement waits for another process, such as a backup, that has locked the file. */
 const BUSY_TIMEOUT_MS = 5000;
 
 /**
- * SQLite in the runtime, with group commit: transactions run one after the other as savepoints of one transaction, which
- * is committed (and synced to the disk) when the event loop has handled what had arrived.
+ * SQLite in the runtime, with group commit: transactions run one after the other as savepoints of one transaction,
+ * which is committed (and synced to the disk) when the event loop has handled all arrived events.
  *
- * - A transaction's promise resolves after the sync, so what was answered survives a power cut.
- * - A transaction that fails is undone alone; if the common commit fails, all transactions of the group fail.
- * - Selects outside of transactions run on a read-only connection, so they see committed data only; other statements
- *   outside of transactions are transactions of their own, which need no savepoint: SQLite undoes a statement that fails.
+ * - A transaction's promise resolves after the sync, so answered changes survive a power failure.
+ * - A failed transaction is rolled back alone; if the common commit fails, all transactions of the group fail.
+ * - Selects outside of transactions use a read-only connection, so they see only committed data.
+ * - Each other statement outside of transactions is a separate transaction. It needs no savepoint, because SQLite rolls
+ * back a failed statement.
  */
 export class SqliteDriver implements Driver {
   readonly #file: string;
   #writer!: Handle;
   #reader!: Handle;
-  /** Resolvers of transactions that wait for their turn; null when no transaction runs. */
+  /** Resolvers of transactions that wait for their turn; null when no transaction is running. */
   #waiting: (() => void)[] | null = null;
   #group: PendingCommit[] = [];
   #nextCommit: NodeJS.Immediate | undefined;
@@ -57,7 +58,7 @@ export class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
-    // Its turn is over: the commit of its group has failed, and nothing of it is left.
+    // Its turn is over: the commit of its group failed and was rolled back.
     if (!connection.handle.isWriter) return;
     connection.handle = this.#reader;
     if (this.#writer.database.isTransaction) {
@@ -67,7 +68,7 @@ export class SqliteDriver implements Driver {
     this.#endTurn();
   }
 
-  /** Runs one statement as a transaction of its own. */
+  /** Runs one statement as a separate transaction. */
   async runAlone<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#waiting !== null) await this.#nextTurn();
     const result = this.#beginTurn(() => this.#writer.query<Row>(query));
@@ -88,7 +89,7 @@ export class SqliteDriver implements Driver {
     return new Promise((resolve) => this.#waiting?.push(resolve));
   }
 
-  /** Begins the turn of a transaction with its first statement; if that fails, the turn is over. */
+  /** Starts the turn of a transaction with its first statement; if that fails, the turn is over. */
   #beginTurn<T>(first: () => T): T {
     this.#waiting ??= [];
     try {
@@ -111,7 +112,7 @@ export class SqliteDriver implements Driver {
   }
 
   #endTurn(): void {
-    // A full disk or an I/O error undoes the whole group.
+    // A full disk or an I/O error rolls back the whole group.
     if (!this.#writer.database.isTransaction) this.#failGroup(new GroupUndone());
     const next = this.#waiting?.shift();
     if (next === undefined) this.#waiting = null;
@@ -121,7 +122,7 @@ export class SqliteDriver implements Driver {
   #scheduleCommit(): void {
     this.#nextCommit ??= setImmediate(() => {
       this.#nextCommit = undefined;
-      // A transaction in the middle of an await ends first.
+      // Wait for a transaction that is in the middle of an await.
       if (this.#waiting === null) this.#commitGroup();
       else this.#scheduleCommit();
     });
@@ -139,7 +140,7 @@ export class SqliteDriver implements Driver {
     for (const { resolve } of this.#takeGroup()) resolve();
   }
 
-  /** SQLite has done it already after some errors. */
+  /** After some errors SQLite has already rolled back. */
   #rollBack(): void {
     if (this.#writer.database.isTransaction) this.#writer.run('rollback');
   }
@@ -155,7 +156,7 @@ export class SqliteDriver implements Driver {
   }
 }
 
-/** A statement that is kept. */
+/** A cached statement. */
 interface PreparedStatement {
   statement: StatementSync;
   returnsRows: boolean;
@@ -172,7 +173,7 @@ class Handle {
     this.isWriter = isWriter;
   }
 
-  /** Runs a statement without parameters and rows. */
+  /** Runs a statement without parameters or rows. */
   run(sql: string): void {
     this.#prepare(sql).statement.run();
   }
@@ -195,7 +196,7 @@ class Handle {
   }
 }
 
-/** A connection reads until its transaction begins, then it writes. */
+/** A connection that reads until its transaction starts, and then writes. */
 class SqliteConnection implements DatabaseConnection {
   readonly #driver: SqliteDriver;
   handle: Handle;
@@ -215,7 +216,7 @@ class SqliteConnection implements DatabaseConnection {
   }
 }
 
-/** Statements whose common commit was undone, by a full disk for one. */
+/** Statements whose common commit was rolled back, for example because of a full disk. */
 class GroupUndone extends Error {
   constructor() {
     super('the database could not be written');
@@ -230,12 +231,12 @@ const sqliteCodes = [5, 6, 7, 8, 10, 13, 14];
  * disk, lock not available, shut down or starting, I/O error.
  */
 const postgresCodes = /^(08|25006|40|53|55P03|57P|58)/;
-/** What the runtime says of a connection to PostgreSQL. */
+/** Error codes of the runtime for a connection to PostgreSQL. */
 const networkCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
-/** What the client says of a connection that is lost; these errors have no code. */
+/** Messages of the client for a lost connection; these errors have no code. */
 const clientMessages = /^(Connection terminated|timeout expired|timeout exceeded|Client has encountered a connection)/;
 
-/** True if the store cannot be used at the moment, so that the same may succeed later. */
+/** True if the store is temporarily unavailable, so that the same call may succeed later. */
 export function isStoreFailure(error: Error): boolean {
   if (error instanceof GroupUndone) return true;
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };

@@ -14,7 +14,7 @@ export async function findWebhook(store: Store, id: string): Promise<WebhookRow 
   return (await store.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** A page of the webhooks of envs, by id; null for all, also those that are for every env. */
+/** A page of the webhooks of environments, by id; null for all, including webhooks for every environment. */
 export function listWebhooks(
   store: Store,
   { after, envs, limit }: { after?: string | undefined; envs: readonly string[] | null; limit: number },
@@ -25,26 +25,26 @@ export function listWebhooks(
   return query.execute();
 }
 
-/** How many webhooks an env has, or how many are for every env (null). */
+/** Number of webhooks of an environment, or for every environment (null). */
 export async function countWebhooks(store: Store, env: string | null): Promise<number> {
   const query = store.selectFrom('webhooks').select(({ fn }) => fn.countAll<number>().as('count'));
   return (await query.where('env', 'is not distinct from', env).executeTakeFirstOrThrow()).count;
 }
 
-/** Ids of the webhooks that are told of events of a type in an env. */
+/** Ids of the webhooks that get events of a type in an environment. */
 export async function findSubscribed(store: Store, type: EventType, env: string): Promise<string[]> {
   const query = store.selectFrom('webhooks').select(['id', 'events']);
   const rows = await query.where((where) => where.or([where('env', 'is', null), where('env', '=', env)])).execute();
   return rows.filter(({ events }) => (JSON.parse(events) as EventType[]).includes(type)).map(({ id }) => id);
 }
 
-/** Deletes a webhook with what was still to be delivered to it; false if there is none. */
+/** Deletes a webhook and its queued events; returns false if there is none. */
 export async function deleteWebhook(work: Store, id: string): Promise<boolean> {
   await work.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute();
   return (await work.deleteFrom('webhooks').where('id', '=', id).executeTakeFirstOrThrow()).numDeletedRows === 1n;
 }
 
-/** Deletes the webhooks of an env; what was still to be delivered to them goes with the next `deleteDeadLetters`. */
+/** Deletes the webhooks of an environment; the next `deleteDeadLetters` deletes their queued events. */
 export async function deleteWebhooksOf(work: Store, env: string): Promise<void> {
   await work.deleteFrom('webhooks').where('env', '=', env).execute();
 }
@@ -54,7 +54,7 @@ export async function updateWebhook(work: Store, id: string, columns: Partial<We
   await work.updateTable('webhooks').set(columns).where('id', '=', id).execute();
 }
 
-/** Gives a webhook another secret; the one before, whoever has set it, also signs until a time. */
+/** Replaces the secret of a webhook; the previous secret also signs until a time. */
 export async function rotateWebhookSecret(
   work: Store,
   id: string,
@@ -69,14 +69,16 @@ export async function rotateWebhookSecret(
   return (await rotated.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
 }
 
-/** Now, and how long an instance claims a webhook, and leaves an endpoint alone, at most; milliseconds. */
+/**
+ * The current time, and the longest intervals for which a webhook is claimed and an endpoint is paused; milliseconds.
+ */
 export interface WebhookBounds {
   now: number;
   claimMs: number;
   pauseMs: number;
 }
 
-/** Ids of webhooks to which something is due, and which nobody has claimed, those that wait longest first. */
+/** Ids of unclaimed webhooks with a due delivery, the longest waiting ones first. */
 export async function findDueWebhooks(
   store: Store,
   { now, claimMs, pauseMs }: WebhookBounds,
@@ -97,7 +99,7 @@ export async function findDueWebhooks(
   return rows.map(({ id }) => id);
 }
 
-/** Takes a webhook for so long, for one instance alone; null if another one was faster. */
+/** Claims a webhook for one instance for a time; returns null if another instance claimed it first. */
 export async function claimWebhook(
   store: Store,
   id: string,
@@ -115,13 +117,13 @@ export async function claimWebhook(
   );
 }
 
-/** Gives a claimed webhook back, unless it is not the instance's any more. */
+/** Releases a claimed webhook, unless the claim has expired. */
 export async function releaseWebhook(store: Store, { id, claimed_until }: WebhookRow): Promise<void> {
   const update = store.updateTable('webhooks').set({ claimed_until: 0 }).where('id', '=', id);
   await update.where('claimed_until', '=', claimed_until).execute();
 }
 
-/** Queues an event for webhooks, in the transaction of what it tells. */
+/** Queues an event for webhooks, in the transaction of the change. */
 export async function queueEvent(
   work: Store,
   event: WebhookEvent,
@@ -134,7 +136,7 @@ export async function queueEvent(
   await work.insertInto('webhook_deliveries').values(rows).execute();
 }
 
-/** The oldest delivery to a webhook that is due; null if there is none. */
+/** The oldest due delivery to a webhook; null if there is none. */
 export async function findDueDelivery(
   store: Store,
   webhookId: string,
@@ -145,12 +147,12 @@ export async function findDueDelivery(
   return (await due.orderBy('number').limit(1).executeTakeFirst()) ?? null;
 }
 
-/** Removes a delivery that the endpoint has taken. */
+/** Removes a delivery that the endpoint has accepted. */
 export async function removeDelivery(work: Store, id: string): Promise<void> {
   await work.deleteFrom('webhook_deliveries').where('id', '=', id).execute();
 }
 
-/** Keeps why a delivery has failed, and when it is due again. */
+/** Stores the error of a delivery, and the time of its next attempt. */
 export async function postponeDelivery(
   work: Store,
   id: string,
@@ -160,7 +162,7 @@ export async function postponeDelivery(
   await update.set(({ eb }) => ({ error, due_at: dueAt, tries: eb('tries', '+', 1) })).execute();
 }
 
-/** Makes dead letters of the deliveries to a webhook that were queued before a time: of all, or of one. */
+/** Turns the deliveries to a webhook that were queued before a time, all or one, into dead letters. */
 export async function buryDeliveries(
   work: Store,
   webhookId: string,
@@ -171,7 +173,7 @@ export async function buryDeliveries(
   await update.where('dead_at', 'is', null).where('queued_at', '<', queuedBefore).execute();
 }
 
-/** A page of the dead letters of a webhook, newest first; `before` is the place of the last one of the page before. */
+/** A page of the dead letters of a webhook, newest first; `before` is the position of the previous page's last one. */
 export function listDeadLetters(
   store: Store,
   webhookId: string,
@@ -184,7 +186,7 @@ export function listDeadLetters(
   return dead.orderBy('dead_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Queues dead letters of a webhook anew: one, or all; returns how many. */
+/** Queues dead letters of a webhook again: one, or all; returns how many. */
 export async function requeueDeadLetters(
   work: Store,
   webhookId: string,
@@ -196,7 +198,7 @@ export async function requeueDeadLetters(
   return Number((await update.where('dead_at', 'is not', null).executeTakeFirstOrThrow()).numUpdatedRows);
 }
 
-/** Deletes dead letters from before a time, and whatever is of no webhook any more, so many at once; returns how many. */
+/** Deletes up to `limit` dead letters from before a time, and deliveries of deleted webhooks; returns how many. */
 export async function deleteDeadLetters(store: Store, before: number, limit: number): Promise<number> {
   const webhooks = store.selectFrom('webhooks').select('id');
   const old = store
@@ -208,9 +210,9 @@ export async function deleteDeadLetters(store: Store, before: number, limit: num
   return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);
 }
 
-/** What is kept for a webhook. */
+/** Numbers of deliveries of a webhook. */
 export interface DeliveryCounts {
-  /** Still to be delivered. */
+  /** Not delivered yet. */
   pending: number;
   /** Dead letters. */
   dead: number;
@@ -218,7 +220,7 @@ export interface DeliveryCounts {
 
 const none: DeliveryCounts = { pending: 0, dead: 0 };
 
-/** Counts what is kept for each of some webhooks. */
+/** Counts the deliveries of each of some webhooks. */
 export async function countDeliveries(
   store: Store,
   webhooks: readonly string[],
@@ -234,7 +236,7 @@ export async function countDeliveries(
   return (id) => counts.get(id) ?? none;
 }
 
-/** How much is kept for all webhooks together. */
+/** Counts the deliveries of all webhooks together. */
 export async function countAllDeliveries(store: Store): Promise<DeliveryCounts> {
   const { all, dead } = await store
     .selectFrom('webhook_deliveries')

@@ -27,42 +27,42 @@ import { eventOf, isRefusal, type Occurrence, retryDelayMs } from './event.rules
 import { type EndpointMessage, messageOf } from './message.rules.ts';
 import { webhookHeaders } from './signature.ts';
 
-/** What sends a message to a webhook. */
+/** Dependencies for sending a message to a webhook. */
 export interface SendDependencies {
   readonly version: string;
   readonly postWebhook: PostWebhook;
-  /** Opens the secret of a webhook. */
+  /** Decrypts the secret of a webhook. */
   readonly sealer: Sealer;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
 
-/** What sends an event, which links to the service. */
+/** Dependencies for sending an event, which contains a link to the service. */
 export interface EventDependencies extends SendDependencies {
   readonly settings: TenancySettings;
 }
 
-/** What delivers the events that wait. */
+/** Dependencies for delivering queued events. */
 interface DeliveryDependencies extends EventDependencies {
   readonly store: Store;
   readonly log: LogLine;
 }
 
-/** Webhooks that one instance delivers to at once. */
+/** Number of webhooks to which one instance delivers concurrently. */
 const WEBHOOKS_AT_ONCE = 50;
-/** An instance has a webhook for itself for so long; if it dies meanwhile another one goes on. */
+/** Milliseconds for which an instance claims a webhook. If the instance dies, another one takes over. */
 const CLAIM_MS = 120_000;
-/** It begins no delivery later than so long after the claim: one takes a minute at most. */
+/** Milliseconds after the claim in which a delivery may start: a delivery takes a minute at most. */
 const BEGIN_WITHIN_MS = 50_000;
-/** How often it looks for webhooks that have become due while it delivers to others. */
+/** Milliseconds between two searches for newly due webhooks during deliveries. */
 const LOOK_EVERY_MS = 1000;
 const DAY_MS = 24 * 3600_000;
-/** Dead letters that are deleted in one transaction. */
+/** Number of dead letters to delete in one transaction. */
 const LETTERS_AT_ONCE = 1000;
 
 /**
- * Delivers what is due, to each webhook one event after the other in the order in which they happened, and to all webhooks at
- * once, so that none waits for another; ends when nothing is due.
+ * Delivers due events: to each webhook one after the other in their original order, and to all webhooks concurrently,
+ * so that none delays another. Ends when nothing is due.
  */
 export async function deliverWebhooks(deps: DeliveryDependencies, signal: AbortSignal): Promise<void> {
   const running = new Map<string, Promise<void>>();
@@ -101,7 +101,7 @@ async function deliverTo(deps: DeliveryDependencies, id: string, signal: AbortSi
   if (claimed === null) return;
   try {
     let webhook: WebhookRow | null = claimed;
-    // Its row is read anew for each event: it may have been deleted, or have another secret.
+    // Read its row again for each event: it may have been deleted, or have another secret.
     while (webhook !== null && !signal.aborted && clock() < now + BEGIN_WITHIN_MS) {
       const delivery = await findDueDelivery(store, id, { now: clock(), longestMs: pauseMs });
       if (delivery === null || !(await deliver(deps, { webhook, delivery }, signal))) return;
@@ -112,13 +112,13 @@ async function deliverTo(deps: DeliveryDependencies, id: string, signal: AbortSi
   }
 }
 
-/** One webhook and what is delivered to it. */
+/** A webhook and a delivery to it. */
 interface Delivery {
   webhook: WebhookRow;
   delivery: WebhookDeliveryRow;
 }
 
-/** Tries one delivery; false if the endpoint is to be left alone for a while. */
+/** Attempts one delivery; returns false if the endpoint must be paused. */
 async function deliver(
   deps: DeliveryDependencies,
   { webhook, delivery }: Delivery,
@@ -126,7 +126,7 @@ async function deliver(
 ): Promise<boolean> {
   const event = JSON.parse(delivery.event) as WebhookEvent;
   const { error, ...answer } = await sendEvent(deps, webhook, { id: delivery.id, event, signal });
-  // The service stops: nothing was learned of the endpoint.
+  // The service is stopping, so this is not a failure of the endpoint.
   if (error !== null && signal.aborted) return false;
   if (error !== null) return keepFailure(deps, { webhook, delivery }, { error, ...answer });
   await deps.store.transaction().execute(async (work) => {
@@ -138,7 +138,10 @@ async function deliver(
   return true;
 }
 
-/** Postpones a message that was refused, and all of an endpoint that fails; what has waited for too long is a dead letter. */
+/**
+ * Postpones a refused message, or all deliveries to a failing endpoint; deliveries that have waited for too long become
+ * dead letters.
+ */
 async function keepFailure(
   { store, settings, clock, log }: DeliveryDependencies,
   { webhook, delivery }: Delivery,
@@ -152,7 +155,7 @@ async function keepFailure(
   const queuedBefore = now + pauseMs - settings.webhooks.give_up_after_s * 1000;
   if (error !== webhook.error) log('warn', `a webhook could not be delivered: ${error}`, { webhook: webhook.id });
   await store.transaction().execute(async (work) => {
-    // An endpoint that failed gets them in the old order.
+    // After a failure the endpoint gets them in the original order.
     await postponeDelivery(work, delivery.id, { error, dueAt: isAlone ? now + pauseMs : delivery.due_at });
     await updateWebhook(work, webhook.id, { failures, error, paused_until: isAlone ? 0 : now + pauseMs });
     const one = isAlone ? { id: delivery.id } : {};
@@ -161,36 +164,36 @@ async function keepFailure(
   return isAlone;
 }
 
-/** Queues the event of an occurrence for every webhook that is told of it, in the transaction of what has happened. */
+/** Queues the event of an occurrence for every subscribed webhook, in the transaction of the change. */
 export async function announce(work: Store, occurrence: Occurrence): Promise<void> {
   const { type, env, now } = occurrence;
   const webhooks = await findSubscribed(work, type, env);
   if (webhooks.length > 0) await queueEvent(work, eventOf(occurrence), { webhooks, now });
 }
 
-/** Announces that a new bundle awaits signatures, which it has none of, where the hosts of its env demand any. */
+/** Announces a new bundle without signatures, if the hosts of its environment require any. */
 export async function announceAwaited(work: Store, bundle: BundleRow): Promise<void> {
   const { env, received_at: now } = bundle;
   if ((await findBundleTrust(work, env)) === null) return;
   await announce(work, { type: 'bundle.awaiting_signature', now, env, bundle });
 }
 
-/** What became of one try. */
+/** Result of one attempt. */
 interface Attempt {
-  /** Null if the endpoint has taken the message. */
+  /** Null if the endpoint has accepted the message. */
   error: string | null;
-  /** Of the answer; null without one. */
+  /** Status of the answer; null if there is none. */
   status: number | null;
-  /** What the endpoint asks for. */
+  /** Seconds that the endpoint asks to wait. */
   retryAfterS: number;
-  /** What was read of the body of the answer. */
+  /** The part of the answer's body that was read. */
   body: string;
 }
 
-/** Bytes of an answer at a gate. */
+/** Number of bytes to read of an answer at a gate. */
 const ANSWER_BYTES = 4096;
 
-/** Sends an event to a webhook once, signed by its secrets; the error of the attempt names no address. */
+/** Sends an event to a webhook once, signed with its secrets; the error of the attempt contains no address. */
 export function sendEvent(
   deps: EventDependencies,
   webhook: WebhookRow,
@@ -201,7 +204,7 @@ export function sendEvent(
   return send(deps, webhook, { id, messageTo, answerBytes: 0, signal });
 }
 
-/** As `sendEvent` with the question of a gate; the answer is in the body of the attempt. */
+/** Like `sendEvent`, for the question of a gate; the attempt contains the body of the answer. */
 export function sendQuestion(
   deps: SendDependencies,
   webhook: WebhookRow,
@@ -211,7 +214,7 @@ export function sendQuestion(
   return send(deps, webhook, { id, messageTo, answerBytes: ANSWER_BYTES, signal });
 }
 
-/** A message, how much of its answer is read, and until when. */
+/** A message, the number of bytes to read of its answer, and the time limit. */
 interface Sending {
   id: string;
   messageTo: (target: string) => EndpointMessage;
@@ -250,7 +253,10 @@ function formatUnreached(code: string, untrusted?: Untrusted): string {
     : `the endpoint cannot be reached (${code})`;
 }
 
-/** The URL, and the secret with the one before while that still signs; null if the key file cannot decrypt them. */
+/**
+ * The URL, and the current secret with the previous one while that still signs; null if the key file cannot decrypt
+ * them.
+ */
 function openWebhook(
   { sealer }: SendDependencies,
   { id, sealed_url, sealed_secret, sealed_previous_secret: previous, previous_until }: WebhookRow,

@@ -4,10 +4,10 @@ import type { Report } from '../../api/checkIn.rules.ts';
 import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { BackendRow, BundleRow } from '../store/database.ts';
 
-/** The code of an event that trouble or silence ends because the backend retires. */
+/** The code of an event for a problem or silence that ends because the backend retires. */
 export const RETIRED = 'RETIRED';
 
-/** What has happened, with the rows that it is about. */
+/** A change to announce, with the rows that it affects. */
 export interface Occurrence {
   type: EventType;
   /** Milliseconds since 1970. */
@@ -15,14 +15,17 @@ export interface Occurrence {
   env: string;
   backend?: Pick<BackendRow, 'id' | 'site' | 'check_in'>;
   bundle?: Pick<BundleRow, 'sha256' | 'name' | 'version' | 'sequence'> | null;
-  /** As a host reports it. */
+  /** As reported by the host. */
   code?: string | null;
-  /** The detail of its report, of which the message tells what `reasonOf` finds. */
+  /** The detail of its report; the message contains only the parts that `reasonOf` returns. */
   detail?: string | null;
   rollout?: WebhookEvent['data']['rollout'];
 }
 
-/** The event that tells of an occurrence: codes, names, and causes in our own words, never what a host has printed. */
+/**
+ * Builds the event of an occurrence. It contains codes, names, and causes in the service's words, never output of a
+ * host.
+ */
 export function eventOf({
   type,
   now,
@@ -57,28 +60,28 @@ function hostOf(checkIn: BackendRow['check_in']): string | null {
   return checkIn && oneLine((JSON.parse(checkIn) as { host: { name: string } }).host.name);
 }
 
-/** A bundle as messages tell it. */
+/** The fields of a bundle in messages. */
 export function bundleOf({ sha256, name, version, sequence }: NonNullable<Occurrence['bundle']>) {
   return { sha256, name: oneLine(name), version: oneLine(version), sequence };
 }
 
-/** Longest name, in UTF-16 code units; a host name of DNS is shorter. */
+/** Longest name, in UTF-16 code units; DNS host names are shorter. */
 const MAX_NAME = 253;
 
-/** A name without control and format characters, which could reorder or hide what follows. */
+/** A name without control and format characters, which could reorder or hide the following text. */
 export function oneLine(name: string): string {
   return name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, MAX_NAME);
 }
 
-/** `migrate=exited(3)`, as an agent writes what became of a service. */
+/** `migrate=exited(3)`: the form in which an agent reports the state of a service. */
 const serviceState =
   /(?<![\w.-])([A-Za-z0-9][\w.-]{0,62})=(exited\(\d{1,3}(?:, out of memory)?\)|unhealthy|dead|created|restarting|starting|missing|paused)(?![\w-])/g;
 
 const maxServices = 10;
 
 /**
- * Why a host failed, from the detail of its report, so that a message may tell it: names of services with their states, and causes
- * in our own words. Of anything else that the detail says, nothing is told. Null if that leaves nothing.
+ * The reason why a host failed, extracted from the detail of its report: names of services with their states, and
+ * causes in the service's words. Everything else in the detail is omitted. Null if nothing remains.
  */
 export function reasonOf(detail: string | null): string | null {
   const lines = (detail ?? '').split('\n').filter((line) => !line.startsWith('revert not finished: '));
@@ -93,17 +96,20 @@ export function reasonOf(detail: string | null): string | null {
   return reason === '' ? null : reason;
 }
 
-/** The trouble that a report tells: the same one for each report of the same outcome with the same desired bundle; null for none. */
+/**
+ * The problem that a report shows: the same one for each report with the same outcome and desired bundle; null for
+ * none.
+ */
 export function troubleOf({ outcome, desired_sha }: Pick<Report, 'outcome' | 'desired_sha'>): string | null {
   return outcome in troubles ? `${outcome} ${desired_sha ?? 'none'}` : null;
 }
 
-/** The outcome of the report that told of a trouble. */
+/** The outcome of the report that showed a problem. */
 export function outcomeOfTrouble(trouble: string): string {
   return trouble.split(' ', 1)[0] ?? trouble;
 }
 
-/** The event of a report that has changed the trouble of its backend; null for one of a host that is taken down. */
+/** The event of a report that has changed the problem of its backend; null for a host that is being taken down. */
 export function eventOfReport(outcome: ReportOutcome): EventType | null {
   if (outcome === 'down') return null;
   return troubles[outcome] ?? 'backend.recovered';
@@ -115,7 +121,7 @@ const troubles: Partial<Record<ReportOutcome, EventType>> = {
   unhealthy: 'backend.unhealthy',
 };
 
-/** When a webhook that has failed is tried again. */
+/** Intervals for retrying a failed webhook. */
 interface RetrySettings {
   readonly first_retry_s: number;
   readonly longest_retry_s: number;
@@ -123,8 +129,9 @@ interface RetrySettings {
 }
 
 /**
- * Milliseconds until the next try after so many failures: the first pause, doubled each time, up to the longest one, and of
- * that a random share from a half to the whole; at least what the endpoint asks for, as far as the longest pause allows.
+ * Milliseconds until the next attempt after a number of failures. The first pause is doubled each time up to the
+ * longest one, and a random share between one half and the whole is used. It is at least the pause that the endpoint
+ * asks for, within the longest pause.
  */
 export function retryDelayMs(
   failures: number,
@@ -136,7 +143,7 @@ export function retryDelayMs(
   return 1000 * Math.max(asked, ceiling * (0.5 + random / 2));
 }
 
-/** Whether a refusal is of this one message: the endpoint works, and others may succeed. */
+/** Whether an endpoint that works refused only this message, so that others may succeed. */
 export function isRefusal(status: number | null): boolean {
   return status !== null && status >= 400 && status < 500 && status !== 408 && status !== 429;
 }

@@ -2,13 +2,13 @@ import { isLoopback } from '../../core/http.rules.ts';
 import type { WebhookEvent, WebhookFormat } from '../../api/webhooks.rules.ts';
 import { RETIRED } from './event.rules.ts';
 
-/** A message as an endpoint takes it: where it goes, and the object of its body. */
+/** A message in the form of an endpoint: its URL, and the object of its body. */
 export interface EndpointMessage {
   url: URL;
   body: object;
 }
 
-/** The message of an event for an endpoint of a format; `source` names this service. */
+/** The message of an event for an endpoint's format; `source` names this service. */
 export function messageOf(
   event: WebhookEvent,
   { target, format, source }: { target: string; format: WebhookFormat; source: string },
@@ -32,7 +32,7 @@ function slackBody(event: WebhookEvent): object {
   return { text, mrkdwn: false, unfurl_links: false, unfurl_media: false };
 }
 
-/** An Adaptive Card for a workflow of Teams. The text of runs, other than that of blocks and facts, is not Markdown. */
+/** An Adaptive Card for a Teams workflow. Text runs are not Markdown, in contrast to text blocks and facts. */
 function teamsBody(event: WebhookEvent): object {
   const { env, code } = event.data;
   const details = [event.type, env, code].filter((part) => part !== null).map(plain);
@@ -50,7 +50,10 @@ function teamsBody(event: WebhookEvent): object {
   return { type: 'message', attachments: [attachment] };
 }
 
-/** What has happened, in one sentence of plain text for people; names have no character that a chat tool takes for markup. */
+/**
+ * The event in one sentence of plain text for people; names contain no characters that a chat tool interprets as
+ * markup.
+ */
 export function sentenceOf({ type, data }: WebhookEvent): string {
   const { env, backend, code, reason, rollout } = data;
   const host = backend && `${plain(backend.host ?? backend.id)} (${plain(backend.site)}, env ${env})`;
@@ -83,7 +86,10 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
   }
 }
 
-/** A name with each character replaced that could be markup, a mention or a link in brackets of any chat tool. */
+/**
+ * A name in which each character is replaced that any chat tool could interpret as markup, a mention or a link in
+ * brackets.
+ */
 export function plain(name: string): string {
   return name.replace(/[^\p{L}\p{M}\p{N} ._:/+,()-]/gu, '\ufffd');
 }
@@ -101,7 +107,7 @@ function bundleOf(bundle: WebhookEvent['data']['bundle']): string {
 
 type Type = WebhookEvent['type'];
 
-/** How bad each event is; null for one that resolves the incident of its subject. */
+/** Severity of each event; null for one that resolves the incident of its subject. */
 const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
   'backend.refused': 'error',
   'backend.failed': 'error',
@@ -116,7 +122,7 @@ const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
   'webhook.test': 'info',
 };
 
-/** Longest summary that PagerDuty takes, in characters. */
+/** Longest summary that PagerDuty accepts, in characters. */
 const MAX_SUMMARY = 1024;
 
 /** An event for the Events API v2 of PagerDuty: one incident for each subject, resolved when it has recovered. */
@@ -131,7 +137,7 @@ function pagerDutyBody(event: WebhookEvent, { routingKey, source }: { routingKey
   return { ...base, event_action: 'trigger', client: 'deployd', payload };
 }
 
-/** What an incident is about. The health of a backend and its silence are two. */
+/** The subject of an incident. The health of a backend and its silence are separate subjects. */
 function subjectOf({ type, data: { backend, bundle, rollout } }: WebhookEvent): string {
   if (backend !== null) {
     const isPresence = type === 'backend.offline' || type === 'backend.back';
@@ -141,10 +147,10 @@ function subjectOf({ type, data: { backend, bundle, rollout } }: WebhookEvent): 
   return bundle === null ? 'test' : `bundle/${bundle.sha256}`;
 }
 
-/** Name of the query parameter that brings the integration key of PagerDuty, which is sent in the body. */
+/** Name of the query parameter with the integration key of PagerDuty, which is sent in the body. */
 const ROUTING_KEY = 'routing_key';
 
-/** Why a webhook cannot go to a URL; null if it can. The reason holds nothing of the URL. */
+/** The reason why a webhook cannot use a URL; null if it can. The reason contains no part of the URL. */
 export function targetFault(text: string, format: WebhookFormat): string | null {
   const url = URL.parse(text);
   if (url === null) return 'it is not a URL';

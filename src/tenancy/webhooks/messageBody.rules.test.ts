@@ -30,11 +30,11 @@ const events = [
 ];
 
 describe.each(['slack', 'teams', 'pagerduty'] as const)('%s', (format) => {
-  it('takes every event, whatever the names in it', () => {
+  it('accepts every event, whatever the names in it', () => {
     expect(events.flatMap((event) => publishedFaults(format, bodyOf(event, format)))).toEqual([]);
   });
 
-  it('is told nothing in markup, and of no control character', () => {
+  it('contains no markup and no control character', () => {
     for (const event of events) {
       const text = JSON.stringify(bodyOf(event, format), (key, value: unknown) =>
         key === 'custom_details' ? undefined : value,
@@ -44,7 +44,7 @@ describe.each(['slack', 'teams', 'pagerduty'] as const)('%s', (format) => {
   });
 });
 
-it('the validators refuse what is not published', () => {
+it('rejects unpublished formats with the validators', () => {
   expect(publishedFaults('slack', { text: 'a <!channel>' })).not.toEqual([]);
   expect(publishedFaults('teams', { type: 'message', attachments: [] })).not.toEqual([]);
   expect(publishedFaults('pagerduty', { routing_key: routingKey, event_action: 'trigger' })).not.toEqual([]);
@@ -70,29 +70,32 @@ it.each([
   ['rollout.resumed', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 continues'],
   ['rollout.aborted', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was aborted'],
   ['bundle.awaiting_signature', 'db-1.example db-1.example (aaaaaaaaaaaa) of environment eu-1 awaits signatures'],
-] as const)('%s is told as "%s"', (type, text) => {
+] as const)('describes %s as "%s"', (type, text) => {
   expect(bodyOf(eventOf(occurrence(type)), 'slack')['text']).toBe(text);
 });
 
-it.each(['backend.recovered', 'backend.back'] as const)('%s of a backend that retires is told as that', (type) => {
-  const { body } = messageOf(eventOf({ ...occurrence(type), code: RETIRED }), { target, format: 'slack', source });
-  expect(body).toMatchObject({ text: 'db-1.example (db-1.example, env eu-1) retires' });
-});
+it.each(['backend.recovered', 'backend.back'] as const)(
+  'describes %s of a retiring backend as a retirement',
+  (type) => {
+    const { body } = messageOf(eventOf({ ...occurrence(type), code: RETIRED }), { target, format: 'slack', source });
+    expect(body).toMatchObject({ text: 'db-1.example (db-1.example, env eu-1) retires' });
+  },
+);
 
 it.each([
   ['gate', 'the rollout of its bundle in environment eu-1 was halted at its gate'],
   ['operator', 'the rollout of its bundle in environment eu-1 was halted'],
-] as const)('a halt by %s is told as "%s"', (halted_by, text) => {
+] as const)('describes a halt by %s as "%s"', (halted_by, text) => {
   const halt = eventOf({ type: 'rollout.halted', now, env: 'eu-1', rollout: { id: 'r-1', failures: 0, halted_by } });
   expect(bodyOf(halt, 'slack')['text']).toBe(text);
 });
 
-it('Slack gets its three characters escaped', () => {
+it('escapes the three characters of Slack', () => {
   const event = testEvent('a&b<c>', now);
   expect(bodyOf(event, 'slack')['text']).toBe('a test of the webhook of env a&amp;b&lt;c&gt;');
 });
 
-it('PagerDuty gets the key in the body instead of the URL, and one incident for each subject', () => {
+it('sends the key to PagerDuty in the body instead of the URL, with one incident for each subject', () => {
   const message = messageOf(eventOf(occurrence('backend.failed')), { target, format: 'pagerduty', source });
   expect(message.url.href).toBe('https://events.example/v2/enqueue?a=b');
   expect(message.body).toMatchObject({ routing_key: routingKey, payload: { source, severity: 'error' } });
@@ -114,7 +117,7 @@ it('PagerDuty gets the key in the body instead of the URL, and one incident for 
   ]);
 });
 
-it('the format standard is the event as it is', () => {
+it('sends the unchanged event in the format standard', () => {
   const event = eventOf(occurrence('backend.failed', 'db-1'));
   expect(messageOf(event, { target, format: 'standard', source })).toEqual({ url: new URL(target), body: event });
 });
@@ -128,7 +131,7 @@ describe('the whole message', () => {
     expect(bodyOf(failed, 'slack')).toEqual({ text, mrkdwn: false, unfurl_links: false, unfurl_media: false });
   });
 
-  it('for Teams is a card of two paragraphs, the second with type, env, code and time', () => {
+  it('for Teams is a card of two paragraphs, the second with type, environment, code and time', () => {
     const textsOf = (event: WebhookEvent) => {
       const { attachments } = bodyOf(event, 'teams') as unknown as { attachments: { content: { body: object[] } }[] };
       return attachments.map(({ content }) => content.body);
@@ -144,7 +147,7 @@ describe('the whole message', () => {
     expect(textsOf(testEvent(null, now))).toEqual(card('a test of the webhook of all envs', `webhook.test · ${time}`));
   });
 
-  it('for PagerDuty is an event of a class and a group, without a group for all envs', () => {
+  it('for PagerDuty is an event with a class and a group, without a group for all environments', () => {
     const base = { routing_key: routingKey, event_action: 'trigger', client: 'deployd' };
     const timestamp = '2026-11-24T12:00:00.000Z';
     expect(bodyOf(failed, 'pagerduty')).toEqual({

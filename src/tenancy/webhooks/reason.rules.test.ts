@@ -20,11 +20,11 @@ it.each([
   ['failed: x\nrevert not finished: failed: web=exited(1)', null],
   ['failed: a\nprinted=exited(1)', null],
   ['failed: <b>=exited(1), a=exited(1)<script>, b=exited(99999)', 'a exited(1)'],
-])('of the detail %j is told: %j', (detail, told) => {
+])('reduces the detail %j to %j', (detail, told) => {
   expect(reasonOf(detail)).toBe(told);
 });
 
-it('no more than ten services are told', () => {
+it('names ten services at most', () => {
   const detail = Array.from({ length: 12 }, (_, index) => `s${index}=exited(1)`).join(', ');
   expect(reasonOf(detail)?.split(', ')).toHaveLength(10);
 });

@@ -29,7 +29,7 @@ const route = routesFor<WebhookDependencies>();
 
 const errors = { 404: 'WEBHOOK_NOT_FOUND' };
 
-/** Webhooks, by which operators are notified, and what could not be delivered to them. */
+/** Routes of webhooks, which notify operators, and of their dead letters. */
 export const webhookRoutes = [
   route({
     method: 'GET',

@@ -14,11 +14,11 @@ it.each([
   [eventOf({ ...unhealthy, type: 'backend.failed' }), 'b-1 (berlin, env eu-1) failed to apply its bundle'],
   [testEvent('eu-1', 0), 'a test of the webhook of env eu-1'],
   [testEvent(null, 0), 'a test of the webhook of all envs'],
-])('%j is told as "%s"', (event, text) => {
+])('describes %j as "%s"', (event, text) => {
   expect(sentenceOf(event)).toBe(text);
 });
 
-it('a name keeps letters, marks, digits and punctuation that is not markup', () => {
+it('keeps letters, marks, digits and punctuation of a name, except markup', () => {
   expect(plain('Zoë-1 (a.b:c_d/e+f,g)')).toBe('Zoë-1 (a.b:c_d/e+f,g)');
   expect(plain('*a*<@b>[c]`')).toBe('-a---b--c--'.replaceAll('-', '\ufffd'));
 });

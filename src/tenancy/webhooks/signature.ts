@@ -10,14 +10,14 @@ export function newWebhookSecret(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 }
 
-/** What is signed of a webhook: the id of the message, seconds since 1970, and the body as it is sent. */
+/** The signed data of a webhook: the id of the message, seconds since 1970, and the exact body. */
 interface SignedMessage {
   id: string;
   timestamp: number;
   body: string;
 }
 
-/** The headers by which a receiver verifies a message (Standard Webhooks 1.0.0), signed by each of some secrets. */
+/** The headers with which a receiver verifies a message (Standard Webhooks 1.0.0), with a signature for each secret. */
 export function webhookHeaders(
   { id, timestamp, body }: SignedMessage,
   secrets: readonly string[],

@@ -4,7 +4,7 @@ import { eventTypes, webhookFormats } from '../../api/webhooks.rules.ts';
 import { cursorPattern } from '../core/lists.rules.ts';
 import { Body, EnvName, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
-/** A webhook of the URL. */
+/** The URL parameter that names a webhook. */
 export const WebhookParams = Type.Object({ id: Uuid });
 
 const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
@@ -44,7 +44,7 @@ export const WebhookList = Type.Object(
   { title: 'WebhookList' },
 );
 export type WebhookList = Static<typeof WebhookList>;
-/** Which webhooks a list shows. */
+/** Filters of a list of webhooks. */
 export const WebhookQuery = Body({ env: Type.Optional(EnvName), after: Type.Optional(Uuid), limit: Limit });
 
 /** A new webhook. */
@@ -62,13 +62,13 @@ const Secret = Type.String({ description: 'By which messages are signed (Standar
 /** A new webhook with its secret. */
 export const CreatedWebhook = Type.Object({ ...webhook, secret: Secret }, { title: 'CreatedWebhook' });
 export type CreatedWebhook = Static<typeof CreatedWebhook>;
-/** Another secret. */
+/** A new secret of a webhook. */
 export const RotatedSecret = Type.Object(
   { secret: Secret, previous_until: Type.String({ format: 'date-time', description: 'Until when both sign.' }) },
   { title: 'RotatedSecret' },
 );
 export type RotatedSecret = Static<typeof RotatedSecret>;
-/** What became of a test. */
+/** Result of a test. */
 export const WebhookTest = Type.Object(
   { delivered: Type.Boolean(), status: Nullable(Type.Integer()), error: Nullable(Type.String()) },
   { title: 'WebhookTest' },
@@ -82,7 +82,7 @@ const Bundle = Type.Object({
   sequence: Type.Integer(),
 });
 
-/** The body of a webhook of the format `standard`. */
+/** The body of a webhook in the format `standard`. */
 export const WebhookEvent = Type.Object(
   {
     type: Type.Enum([...eventTypes, 'webhook.test']),
@@ -113,7 +113,7 @@ export const WebhookEvent = Type.Object(
   },
 );
 
-/** The body of the question of a gate. */
+/** The body of a gate's question. */
 export const GateQuestion = Type.Object(
   {
     type: Type.Literal('rollout.gate'),
@@ -131,7 +131,7 @@ export const GateQuestion = Type.Object(
   },
   { title: 'GateQuestion' },
 );
-/** The answer to it. */
+/** The answer to a gate's question. */
 export const GateAnswer = Type.Object(
   {
     pass: Type.Boolean({ description: 'False halts the rollout.' }),
@@ -162,9 +162,9 @@ export const DeadLetterList = Type.Object(
   { title: 'DeadLetterList' },
 );
 export type DeadLetterList = Static<typeof DeadLetterList>;
-/** Which of them a list shows; `before` is `next` of the page before. */
+/** Limits of a list of dead letters; `before` is the `next` cursor of the previous page. */
 export const DeadLetterQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
-/** Which of them are tried again; all by default. */
+/** The dead letter to try again; by default all. */
 export const Redelivery = Body({ delivery: Type.Optional(DeliveryId) });
-/** How many are tried again. */
+/** The number of deliveries to try again. */
 export const Requeued = Type.Object({ queued: Type.Integer() }, { title: 'Requeued' });

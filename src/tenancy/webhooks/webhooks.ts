@@ -29,14 +29,14 @@ import { sealedNames, sendEvent, type EventDependencies } from './deliver.ts';
 import type { DeadLetter, Webhook } from './webhookSchemas.ts';
 import { newWebhookSecret } from './signature.ts';
 
-/** What the webhooks of operators need; a test of one sends an event. */
+/** Dependencies of operators' webhooks, including tests, which send an event. */
 export interface WebhookDependencies extends EventDependencies {
   readonly store: Store;
 }
 
-/** Webhooks of an env, or for all envs, at most. */
+/** Largest number of webhooks of an environment, or for all environments. */
 const MAX_WEBHOOKS = 50;
-/** Milliseconds in which the secret before a rotation also signs. */
+/** Milliseconds after a rotation in which the previous secret also signs. */
 const OVERLAP_MS = 24 * 3600_000;
 
 /** A webhook that an operator names. */
@@ -45,7 +45,10 @@ interface NamedWebhook {
   id: string;
 }
 
-/** The row of a webhook; throws 404, and 403 if the operator's token is not of this role for its env, or for all. */
+/**
+ * Returns the row of a webhook; throws 404, and 403 if the operator's token does not have this role for its
+ * environment, or for all.
+ */
 async function findPermittedWebhook(
   { store }: WebhookDependencies,
   { operator, id }: NamedWebhook,
@@ -57,7 +60,7 @@ async function findPermittedWebhook(
   return row;
 }
 
-/** A page of webhooks by id: of an env, else of all that the operator may see. */
+/** A page of webhooks by id: of an environment, otherwise all that the operator may see. */
 export async function listWebhooks(
   { store }: WebhookDependencies,
   { operator, env, after, limit }: { operator: Operator; env?: string; after?: string; limit: number },
@@ -71,10 +74,10 @@ export async function listWebhooks(
   return { webhooks: items.map((row) => webhookView(row, countsOf(row.id))), next: last?.id ?? null };
 }
 
-/** What is said of a new webhook. */
+/** Fields of a new webhook. */
 interface WebhookFields {
   name: string;
-  /** Null for all envs. */
+  /** Null for all environments. */
   env: string | null;
   events: EventType[];
   format: WebhookFormat;
@@ -82,8 +85,9 @@ interface WebhookFields {
 }
 
 /**
- * Creates a webhook; its secret is in the answer only. Throws 403 for one of all envs by a token of some, 404 without its env,
- * 409 `WEBHOOK_LIMIT`, and 422: `WEBHOOK_INVALID` for one that is told nothing and that no gate can ask, `WEBHOOK_URL_INVALID`.
+ * Creates a webhook; only the answer contains its secret. Throws 403 if a token for some environments creates one for
+ * all, 404 for an unknown environment, 409 `WEBHOOK_LIMIT`, and 422 `WEBHOOK_URL_INVALID` and `WEBHOOK_INVALID` (no
+ * event types, and unusable for a gate).
  */
 export async function createWebhook(
   deps: WebhookDependencies,
@@ -111,7 +115,7 @@ export async function createWebhook(
   return { ...webhookView(row, { pending: 0, dead: 0 }), secret };
 }
 
-/** Deletes a webhook with what was still to be delivered to it; throws 404 and 403. */
+/** Deletes a webhook and its queued events; throws 404 and 403. */
 export async function deleteWebhook(
   deps: WebhookDependencies,
   { caller, ...named }: NamedWebhook & { caller: AuditCaller },
@@ -123,7 +127,10 @@ export async function deleteWebhook(
   });
 }
 
-/** Gives a webhook another secret, which is in the answer only; the one before also signs for a day. Throws 404 and 403. */
+/**
+ * Replaces the secret of a webhook; only the answer contains the new one, and the previous one also signs for a day.
+ * Throws 404 and 403.
+ */
 export async function rotateSecret(
   deps: WebhookDependencies,
   { caller, ...named }: NamedWebhook & { caller: AuditCaller },
@@ -139,7 +146,7 @@ export async function rotateSecret(
   return { secret, previous_until: toTime(previous_until) };
 }
 
-/** Why a webhook cannot go to the address in a URL; a name is judged when it is resolved. */
+/** The reason why a webhook cannot use the address in a URL; a name is checked when it is resolved. */
 function addressFault({ settings }: WebhookDependencies, url: URL): string | null {
   const policy = policyFor(url, settings.webhooks.private_addresses);
   if (isAllowedHost(url, policy)) return null;
@@ -198,7 +205,7 @@ export async function listDeadLetters(
   return { deliveries: items.map(deadLetterView), last: last && { time: last.dead_at, id: last.id } };
 }
 
-/** Tries dead letters of a webhook again, all or one; tells how many. Throws 404 and 403. */
+/** Tries dead letters of a webhook again, all or one; returns how many. Throws 404 and 403. */
 export async function redeliver(
   deps: WebhookDependencies,
   { caller, delivery, ...named }: NamedWebhook & { caller: AuditCaller; delivery?: string | undefined },
@@ -213,15 +220,18 @@ export async function redeliver(
   return { queued };
 }
 
-/** What became of a test. */
+/** Result of a test. */
 interface TestResult {
   delivered: boolean;
-  /** Of the endpoint's answer; null without one. */
+  /** Status of the endpoint's answer; null if there is none. */
   status: number | null;
   error: string | null;
 }
 
-/** Sends a test to a webhook, once and at once; what waits for its endpoint goes on when it has worked. Throws 404 and 403. */
+/**
+ * Sends a test to a webhook once, immediately; if it succeeds, the queued events are delivered next. Throws 404 and
+ * 403.
+ */
 export async function testWebhook(
   deps: WebhookDependencies,
   { caller, signal, ...named }: NamedWebhook & { caller: AuditCaller; signal: AbortSignal },
