@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tells whoever signs in that an operator holds this host. The program is asked only where there is a hold, or was of late.
+# Prints at sign-in that an operator holds this host. Calls the program only if there is a hold, or was one recently.
 
 # told CONFIG STATE_DIR WHAT [OPTION…]
 told() {

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs what the package is built and checked with: needs.sh build | repository | lintian | rpmlint | shells …
-# Silent when there is nothing to do.
+# Installs the programs to build and check packages: needs.sh build | repository | lintian | rpmlint | shells … Silent
+# when there is nothing to do.
 set -eu
 
 say() { printf 'deployd package: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# need PROGRAM PACKAGE: notes the package of a program that is not there
+# need PROGRAM PACKAGE: notes the package of a missing program
 need() {
   command -v "$1" >/dev/null || missing="$missing $2"
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs deployd on this host, or brings it to the version and the options given; safe to run again. See --help.
-# Only functions until the last line: a script that arrives by a pipe and is cut off does nothing.
+# Installs deployd on this host, or changes it to the given version and options; safe to repeat. See --help. Contains
+# only functions until the last line: a script that is cut off in a pipe does nothing.
 { set +x; } 2>/dev/null
 set +a -eu
 umask 022
 
-# Filled in where the installer is published.
+# Filled in by the publisher of the installer.
 version=0.2.0
 registry_base=
 release_base=
@@ -86,15 +86,15 @@ misused() {
   exit 2
 }
 
-# --- what was asked for; no value is told, for one at the wrong place may be a secret
+# --- options; their values are never printed, because a misplaced one may be a secret
 
 is_file() {
   case ${0##*/} in sh | dash | ash | bash | busybox | ksh | mksh | zsh) return 1 ;; esac
   [ -f "$0" ]
 }
 
-# A token among the options stands in this process's command line for everybody to read: the script starts again with it
-# in its environment. One that came by a pipe cannot.
+# Every user can read a token on this process's command line: the script starts again with the token in its environment.
+# A script from a pipe cannot.
 hide_token() {
   is_file || return 0
   left=$# hidden=
@@ -117,7 +117,7 @@ hide_token() {
 }
 
 read_options() {
-  # What the environment exports under these names would be exported again.
+  # The environment may export these names, and would export them again.
   unset token grant
   token=${DEPLOYD_TOKEN-} source=${DEPLOYD_SOURCE-} base_url=${DEPLOYD_BASE_URL-}
   unset DEPLOYD_TOKEN
@@ -176,7 +176,7 @@ take_option() {
   esac
 }
 
-# --- what must hold before anything is changed
+# --- checks before any change
 
 require_host() {
   [ "$(id -u)" = 0 ] || die 'must run as root: use sudo'
@@ -192,7 +192,7 @@ require_host() {
   [ -d /run/systemd/system ] || die 'systemd does not run here; deployd needs its timers'
 }
 
-# What the system says it is decides, not which program is there: some have both.
+# The system's identification decides, not the existing programs: some systems have both.
 choose_manager() {
   case " $(sed -n 's/^ID\(_LIKE\)\{0,1\}=//p' /etc/os-release 2>/dev/null | tr "\"'\n" '   ') " in
     *' debian '* | *' ubuntu '*) use_apt ;;
@@ -201,7 +201,7 @@ choose_manager() {
   esac
 }
 
-# One installer at a time. What one that was killed has left, its token too, goes here.
+# Only one installer runs at a time. Removes the leftovers of a killed one, including its token.
 hold_lock() {
   exec 9>"$lock"
   flock -n 9 || die 'another deployd installer is running; wait for it'
@@ -215,7 +215,7 @@ hold_lock() {
   remove_downloads
 }
 
-# One that comes while the script ends already, and before that takes none any more, would cut the end short.
+# A signal while the script already ends must not interrupt the cleanup.
 be_stopped() {
   # shellcheck disable=SC2086 # each is a word
   trap '' $signals
@@ -224,7 +224,7 @@ be_stopped() {
   exit "$1"
 }
 
-# A second signal, as of a terminal that closes, must not end this.
+# A second signal, for example of a closing terminal, must not end this.
 tidy() {
   code=${1-$?}
   # shellcheck disable=SC2086 # each is a word
@@ -264,7 +264,7 @@ settle_values() {
   settle_mesh
 }
 
-# configured KEY: what config.yaml says at its left margin.
+# configured KEY: the value of an unindented key of config.yaml.
 configured() { awk "$plain"' index($0, key ":") == 1 { print plain($0); exit }' key="$1" "$before"; }
 
 # The value of a line `key: value`, without quotes and comment.
@@ -282,7 +282,7 @@ plain='
     return line
   }'
 
-# Where nobody says otherwise, what the host has decides.
+# Without an option, the host's installation decides.
 settle_mesh() {
   if [ -z "$mesh" ]; then
     case $(configured mesh) in
@@ -332,7 +332,7 @@ read_grant() {
   exec </dev/null
 }
 
-# has_grant: a token, or a grant that waits; another one is taken where it is asked for only.
+# has_grant: whether there is a token or a waiting grant; another grant is accepted only on request.
 has_grant() { has_token || [ -f "$grant_file" ]; }
 
 has_token() { [ -f "$state_dir/store.token" ]; }
@@ -343,7 +343,7 @@ show_typing() {
   echo >&2
 }
 
-# Every value that is missing or wrong is told at once.
+# Reports all missing or wrong values at once.
 require_values() {
   faults=
   require --env "$env"
@@ -383,7 +383,7 @@ judge_values() {
   case $grant_file in /*/*) ;; *) fault "$config: bootstrap_file: must lie in a directory" ;; esac
 }
 
-# The agent judges the rest of it.
+# The agent validates the rest.
 judge_url() {
   case $2 in
     *[![:graph:]]*) ;;
@@ -392,7 +392,7 @@ judge_url() {
   fault "$1: must be an http(s) address in one line"
 }
 
-# Only what may stand in the fetcher's configuration; http:// never leaves this host.
+# Only characters that are safe in the fetcher's configuration; http:// never leaves this host.
 is_safe() {
   case $1 in *[![:graph:]]* | *[\"\\]*) return 1 ;; esac
   case $(origin "$1") in
@@ -463,7 +463,7 @@ judge_mesh() {
     fault "--identity-jwt: there is no $tunneller here to enrol it with; install the mesh's tunneller first"
 }
 
-# Whether somebody keeps the network from the ports of the proxy.
+# Whether something closes the proxy's ports to the network.
 is_closed() {
   PATH=$PATH:/usr/sbin:/sbin command -v nft >/dev/null || lines_of_root "$config_dir/proxy.env" | grep -Eq '^DEPLOYD_PROXY_PORTS=["'\'']?exposed["'\'']?[[:space:]]*$'
 }
@@ -498,8 +498,8 @@ fetch_package() {
   package=$cache/$file
 }
 
-# A repository that was refused once would stand in the way of everything else that the host installs: the manager is told
-# of it when the signature is verified.
+# A refused repository would block every other installation on the host, so the manager gets it only after its signature
+# is verified.
 use_repository() {
   mkdir -p "$cache" || die "cannot make $cache"
   say "reading the repository at $(origin "$base_url")"
@@ -511,7 +511,7 @@ use_repository() {
   remove_downloads
 }
 
-# Without another key that which the host has stays.
+# Without another key, the host keeps its key.
 repository_text() {
   if [ -n "$repository_key" ]; then
     new_repository
@@ -527,7 +527,7 @@ refuse_repository() {
 $said"
 }
 
-# fetch URL FILE: redirects are followed by hand, for the fetcher would take the token along to wherever they lead.
+# fetch URL FILE: follows redirects itself, because the fetcher would send the token to every target.
 fetch() {
   url=$1 hops=0
   while :; do
@@ -544,8 +544,8 @@ fetch() {
   done
 }
 
-# request URL FILE: sets status and redirect. The token goes to the origin of the download base and to no other, in a file
-# that is there as long as the fetcher runs.
+# request URL FILE: sets status and redirect. Sends the token only to the origin of the download base, from a file that
+# exists while the fetcher runs.
 request() {
   (
     umask 077
@@ -589,7 +589,7 @@ refusal() {
   fi
 }
 
-# breakdown CODE URL: in words, with what the fetcher said.
+# breakdown CODE URL: the fault in words, with the fetcher's message.
 breakdown() {
   said=$(head -n 1 "$cache/errors")
   case $1 in
@@ -618,8 +618,8 @@ room_for() {
     die "no room on the disk of /usr: the package needs $((needed / 1024)) MiB, $((free / 1024)) are free; nothing was installed"
 }
 
-# --- the package manager: what stands above takes one of the two by the same names. What bears the name of an applet of a
-# busybox shell, which would take that instead, is called by its path.
+# --- the package manager: the code above uses either of the two by the same names. Programs with the name of a busybox
+# applet are called by path, because a busybox shell would run the applet.
 
 use_apt() {
   manager=apt programs='apt-get /usr/bin/dpkg dpkg-query' architectures='amd64 arm64'
@@ -636,12 +636,12 @@ use_apt() {
   package_in_repository() { echo "deployd=$version"; }
   installed_kib() { /usr/bin/dpkg-deb -f "$1" Installed-Size; }
 
-  # bring PACKAGE: a file or one in the repository, with its dependencies; waits for another package manager
+  # bring PACKAGE: installs a file or a repository's package with its dependencies; waits for another package manager
   bring() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${wanted:+--allow-downgrades} \
       install "$1" </dev/null 9>&-
   }
-  # One that was killed at its work lets no other begin; fails where none was.
+  # Finishes the work of a killed package manager, which blocks all others; fails if there is none.
   finish_killed() {
     [ -n "$(ls -A /var/lib/dpkg/updates)" ] || return 1
     say 'finishing what a package manager that was killed has begun'
@@ -654,7 +654,7 @@ use_apt() {
     sed 's/^[[:space:]]*$/./; s/^/ /' "$repository_key"
   }
   keep_key() { :; }
-  # read_index SOURCES: of this source alone; sets said; waits for another apt-get
+  # read_index SOURCES: reads this source only; sets said; waits for another apt-get
   read_index() {
     tries=30
     until said=$(LC_ALL=C apt-get -qq -o Dir::Etc::SourceList="$1" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=false \
@@ -668,7 +668,7 @@ use_apt() {
   }
 }
 
-# dnf waits for another one by itself.
+# dnf itself waits for another dnf.
 use_dnf() {
   manager=dnf programs='dnf /usr/bin/rpm' architectures='x86_64 aarch64'
   repository_file=/etc/yum.repos.d/deployd.repo address_key='baseurl[[:space:]]*='
@@ -682,21 +682,21 @@ use_dnf() {
   package_in_repository() { echo "deployd-$version"; }
   installed_kib() { bytes=$(/usr/bin/rpm -qp --nosignature --queryformat '%{SIZE}' "$1") && echo $((bytes / 1024)); }
 
-  # One in the repository comes whichever is pinned there, and with the index of now.
+  # A repository's package is installed with the current index, whatever version is pinned.
   bring() {
     case $1 in /*) ;; *) set -- --setopt=deployd.metadata_expire=0 --setopt=deployd.includepkgs="$1" "$1" ;; esac
     dnf --quiet --assumeyes install "$@" </dev/null 9>&-
   }
   finish_killed() { return 1; }
 
-  # The same as the role's. A pin that the host has stays, as it does in a file of its own with apt.
+  # The same as the role's. Keeps the host's pin, which apt has in a separate file.
   new_repository() {
     printf '%s\n' '# The repository of deployd.' '[deployd]' 'name=deployd' "baseurl=$base_url/dnf" "gpgkey=file://$key_file" \
       'gpgcheck=1' 'repo_gpgcheck=1'
     [ ! -e "$repository_file" ] || sed -n '/^includepkgs[[:space:]]*=/p' "$repository_file"
   }
   keep_key() { put "$key_file" 0644 root:root "$(cat "$repository_key")"; }
-  # read_index FILE: of this repository alone, as one that the host has never seen; sets said. dnf 5 has another name for the cache.
+  # read_index FILE: reads this repository only, with an empty cache; sets said. dnf 5 has another name for the cache.
   read_index() {
     [ -z "$repository_key" ] || cp "$repository_key" "$cache/deployd.asc" || die "cannot write $cache/deployd.asc"
     said=$(LC_ALL=C dnf --quiet --assumeyes --refresh --setopt=reposdir="${1%/*}" --setopt=cachedir="$cache/index" \
@@ -707,7 +707,7 @@ use_dnf() {
 
 # --- the mesh
 
-# What the package makes at the usual places; the unit may write to these as well.
+# Paths that the package creates by default; the unit may write to these as well.
 make_places() {
   paths=
   if [ "$state_dir" != /var/lib/deployd ]; then
@@ -768,14 +768,14 @@ put_authority() {
   put "$config_dir/$1" 0644 root:root "$text"
 }
 
-# put FILE MODE OWNER TEXT: the text becomes the file at once.
+# put FILE MODE OWNER TEXT: replaces the file with the text at once.
 put() {
   begin "$@"
   settle "$1"
 }
 
-# A new file, whoever else may write into its directory: nobody can change a file of root's there, until the last step
-# gives it away.
+# Creates a new file, whoever can write to its directory: nobody can change root's file there until the last step
+# changes its owner.
 begin() {
   unfinished=$1.new
   rm -rf "$unfinished"
@@ -800,7 +800,7 @@ settle() {
 
 rights() { stat -c '%a %U:%G' "$1"; }
 
-# The configuration as it shall be: a line is replaced where it says something else, the rest stays as it is.
+# The desired configuration: changed lines are replaced, the rest is unchanged.
 merged() {
   wanted_keys | awk "$plain"'
     function key_of(line) { sub(/:.*/, "", line); return line }
@@ -829,7 +829,7 @@ wanted_keys() {
 
 text_key() { printf "%s: '%s'\n" "$1" "$(printf '%s' "$2" | sed "s/'/''/g")"; }
 
-# The agent itself says what is wrong; 78 is its word for a configuration that it does not take.
+# The agent reports faults itself; it exits with 78 if it rejects the configuration.
 require_valid() {
   code=0
   said=$(deployd status --config "$1" 2>&1 >/dev/null </dev/null 9>&-) || code=$?
@@ -855,7 +855,7 @@ start_mesh() {
 $(journalctl --quiet --output cat --unit deployd-proxy.service --lines 2 2>/dev/null || :)"
 }
 
-# start_unit UNIT FILE…: it runs, by these files as they are now and by the newest identity
+# start_unit UNIT FILE…: runs it with the current files and the newest identity
 start_unit() { "$share/start-unit.sh" "$@" /var/cache/deployd-enrolments/last </dev/null >/dev/null 2>&1 9>&-; }
 
 # The tunneller of the host's identity hosts services and intercepts nothing.
@@ -870,8 +870,8 @@ ExecStart=$tunneller run-host --identity-dir=$mesh_dir/etc/identities"
   fi
 }
 
-# The proxy finds the mesh's names by the identity, except for its user, which is the unit's. Other variables are the
-# operator's.
+# The proxy derives the mesh's names from the identity, except its user, which is in the unit. Other variables belong to
+# the operator.
 write_proxy() {
   file=$config_dir/proxy.env
   text="DEPLOYD_IDENTITY=$identity"
@@ -893,14 +893,14 @@ $theirs"
 Group=$mesh_user"
 }
 
-# A file that another user made says nothing here: who runs the proxy would take it for an operator's.
+# Ignores a file that another user created: whoever runs the proxy would treat it as an operator's.
 lines_of_root() {
   case $(LC_ALL=C stat -c %u:%F "$1" 2>/dev/null) in '0:regular file') cat "$1" ;; esac
 }
 
 # --- the first tick
 
-# The timer comes on whatever becomes of the grant: what is wrong with it is told at the end.
+# The timer is enabled even if the grant fails; faults of the grant are reported at the end.
 bootstrap() {
   trouble=
   [ -z "$grant" ] || put "$grant_file" 0600 deployd:deployd "$grant"
@@ -935,7 +935,7 @@ enable_timer() {
   exit
 }
 
-# The unit runs it, as the timer will; where the timer has begun one already, this waits for that.
+# The unit runs the tick, as the timer does; if the timer has already begun one, this waits for it.
 first_tick() {
   say 'running one tick; journalctl -fu deployd.service shows it'
   failure=0

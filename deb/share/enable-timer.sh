@@ -1,12 +1,12 @@
 #!/bin/sh
-# Enables deployd.timer the first time; what an operator stops, disables or masks later stays so: enable-timer.sh [--asked]
-# With --asked it is enabled whatever was done. Tells what it did or left; ends with 3 where the timer does not run.
+# Enables deployd.timer the first time; a timer that an operator later stops, disables or masks stays so: enable-timer.sh [--asked]
+# With --asked it is always enabled. Prints its changes; exits with 3 if the timer does not run.
 set -eu
 unit=deployd.timer
-# There once the timer was enabled, until the package is removed.
+# Exists after the timer was first enabled, until the package is removed.
 once=/etc/deployd/timer.enabled
 
-# note: the directory is open to the agent's user, who could put a link to a file of root's there
+# note: the agent's user can write to the directory, and could put a link to a file of root's there
 note() {
   if [ -f "$once" ] && [ ! -L "$once" ]; then return; fi
   rm -rf "$once"

@@ -1,11 +1,10 @@
 #!/bin/sh
-# Enrols the mesh identity of this host, where it has none: enrol.sh [--anew] IDENTITY USER JWT TUNNELLER COMMAND
-#   IDENTITY, USER       where it is put, and whose it is; with --anew it replaces one that is there
-#   JWT                  file with the enrolment token, which serves once; may be empty where nothing is to be enrolled
-#   TUNNELLER, COMMAND   the mesh's programs: the first enrols, or the second where the first is missing
-# What was enrolled is kept by the digest of its token until it is in place, so that a run that is cut can be finished; the
-# digest stays, so that the token which brought an identity is no reason for another.
-# Tells what it did, or that there was nothing to do.
+# Enrols the mesh identity of this host if it has none: enrol.sh [--anew] IDENTITY USER JWT TUNNELLER COMMAND
+#   IDENTITY, USER       its path and owner; with --anew it replaces an existing one
+#   JWT                  file with the enrolment token, which is valid once; may be empty if nothing has to be enrolled
+#   TUNNELLER, COMMAND   the mesh's programs: the first enrols, or the second if the first is missing
+# Until a new identity is in place it is kept under its token's digest, so an interrupted run can be finished. The
+# digest stays, so the same token causes no further enrolment. Prints its changes, or that there was nothing to do.
 set -eu
 umask 077
 enrolments=/var/cache/deployd-enrolments
@@ -26,7 +25,7 @@ enrol() {
   mv -fT "$enrolled.part" "$enrolled"
 }
 
-# A copy is moved in, for the directory is the mesh's, whose user could put a link wherever root goes on writing.
+# A copy is moved in, because the mesh's user can write to the directory and could put a link in root's way.
 put() {
   directory=${identity%/*}
   if [ ! -d "$directory" ]; then
@@ -38,7 +37,7 @@ put() {
   chown "$user:$user" "$enrolled.copy"
   chmod 0640 "$enrolled.copy"
   mv -fT "$enrolled.copy" "$identity.enrolling"
-  # What runs by the identity is older than this from now on.
+  # From now on, programs that use the identity are older than it.
   echo "$enrolment" >"$enrolments/last"
   mv -fT "$identity.enrolling" "$identity"
   rm -f "$enrolled"
@@ -48,7 +47,7 @@ digest=$(sha256sum <"${jwt:-/dev/null}" | cut -d ' ' -f 1)
 enrolled=$enrolments/$digest.json
 enrolment="$digest $identity"
 mkdir -p "$enrolments"
-# Written whole, by a run that was cut right after.
+# Complete, by a run that was interrupted right afterwards.
 case $(tail -c 2 "$enrolled.part" 2>/dev/null) in *'}') mv -fT "$enrolled.part" "$enrolled" ;; esac
 if [ -s "$enrolled" ]; then
   put

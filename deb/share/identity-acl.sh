@@ -1,8 +1,8 @@
 #!/bin/sh
 # Lets the deploy agent read its mesh identity after the tunneller rewrote it: identity-acl.sh [--undo] [IDENTITY…]
-# Without identities, those that the configurations speak of whose transport is sdk: deployd-host.<env>.json of both meshes.
-# A rewrite drops ACLs, and under mode 0600 the ACL's mask hides what the directory's default grants, the group's access
-# too. What is right already is not touched: every change would wake the watch on the directory again.
+# Without identities, uses deployd-host.<env>.json of both meshes for each configuration with transport sdk. A rewrite
+# drops ACLs, and under mode 0600 the ACL's mask hides the directory's default grants and the group's access. Correct
+# ACLs are not changed, because every change would trigger the watch on the directory again.
 set -u
 
 # configured KEY: a plain word of $config
@@ -11,7 +11,7 @@ configured() { sed -n "s/^$1:[[:space:]]*[\"']\{0,1\}\([a-z0-9-]*\).*/\1/p" "$co
 newline='
 '
 
-# grants PATH ENTRY…: whether each entry stands in the ACL as it is here, not cut by the mask
+# grants PATH ENTRY…: whether the ACL has each entry exactly so, not cut by the mask
 grants() {
   acl=$newline$(getfacl --omit-header --absolute-names -- "$1" 2>/dev/null)$newline
   shift
@@ -26,14 +26,14 @@ grant() {
   path=$1
   shift
   entries=$(IFS=,; echo "$*")
-  # One that the tunneller has just moved away is not a fault.
+  # A file that the tunneller has just moved away is not a fault.
   change --modify 2>/dev/null || [ ! -e "$path" ] || change --modify
 }
 
 # names PATTERN: whether the ACL of $path has such an entry
 names() { getfacl --omit-header --absolute-names -- "$path" 2>/dev/null | grep -Eq "$1"; }
 
-# revoke PATH ENTRY…: also the rest of an ACL in which nobody else is named
+# revoke PATH ENTRY…: also removes the rest of an ACL that names nobody else
 revoke() {
   path=$1
   shift
@@ -45,7 +45,7 @@ revoke() {
   change --remove-all
 }
 
-# By a descriptor, for the mesh's user may at any time put a link to a file of root's in the place of his own.
+# Uses a descriptor, because the mesh's user may replace its file with a link to a file of root's at any time.
 change() { change_open "$1" 3<"$path"; }
 
 change_open() {

@@ -1,10 +1,10 @@
 #!/bin/sh
 # The steps of deployd-proxy.service: proxy.sh run | await | close | open. Its variables come from /etc/deployd/proxy.env.
-#   run    becomes the mesh's tunneller, which offers the tenancy service at 18443 and the secretstore at 18200
-#   await  waits until the tunneller has opened them, for 20 seconds at most; fails where it has ended
-#   close  closes these ports to all but this host: the tunneller listens on every address
-#   open   takes that back
-# What an operator must do first ends with 78, and is not tried again.
+#   run    becomes the mesh's tunneller, which offers the tenancy service on 18443 and the secretstore on 18200
+#   await  waits until the tunneller has opened these ports, for at most 20 seconds; fails if it has ended
+#   close  closes these ports to all other hosts: the tunneller listens on every address
+#   open   undoes that
+# A missing step of the operator exits with 78, and is not tried again.
 set -eu
 
 # fail LINE…
@@ -13,7 +13,7 @@ fail() {
   exit 78
 }
 
-# The mesh's directory is told by its identity: /opt/openziti/etc/identities/… is OpenZiti's, which has names of its own.
+# The identity's path contains the mesh's directory: /opt/openziti/etc/identities/… is OpenZiti's, with other names.
 run() {
   identity=${DEPLOYD_IDENTITY:-}
   [ -n "$identity" ] || fail 'DEPLOYD_IDENTITY is not set in /etc/deployd/proxy.env: name the identity file of this host'
@@ -31,7 +31,7 @@ run() {
     "${DEPLOYD_TENANCY_SERVICE:-tenancy.deploy}:18443" "${DEPLOYD_SECRETSTORE_SERVICE:-secretstore}:18200"
 }
 
-# The unit tells the tunneller's process.
+# The unit supplies the tunneller's process id.
 await() {
   tries=100
   while [ -n "${MAINPID:-}" ] && kill -0 "$MAINPID" 2>/dev/null; do
@@ -46,13 +46,13 @@ await() {
   exit 1
 }
 
-# is_open PORT: whether somebody listens at it, in the kernel's digits
+# is_open PORT: whether a process listens on it; in hexadecimal, as the kernel prints it
 is_open() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -Eq "^ *[0-9]+: [0-9A-F]+:$1 [0-9A-F]+:[0-9A-F]+ 0A "; }
 
 is_exposed() { [ "${DEPLOYD_PROXY_PORTS:-closed}" = exposed ]; }
 
 close() {
-  # Without nft the next step tells.
+  # Without nft the next step reports it.
   if is_exposed || ! command -v nft >/dev/null; then return; fi
   nft -f - <<'RULES'
 table inet deployd_proxy

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Enables and starts a unit, anew where a file that it reads has changed since it was started: start-unit.sh UNIT [FILE…]
-# Tells what it did, a line each; nothing where all was so already.
+# Enables and starts a unit, and restarts it if a file that it reads has changed since its start: start-unit.sh UNIT [FILE…]
+# Prints its changes, one per line.
 set -eu
 unit=$1
 shift
@@ -13,7 +13,7 @@ if ! systemctl --quiet is-enabled "$unit" 2>/dev/null; then
   echo "$unit was enabled"
 fi
 
-# One that is being started, by a run that was cut, may read what was there before.
+# A unit that an interrupted run is starting may have read the previous files.
 verb=start
 case $(tell ActiveState) in
   active | activating | reloading)
@@ -24,7 +24,7 @@ case $(tell ActiveState) in
     fi
     ;;
 esac
-# Always: systemd's own sign that it is needed does not tell of a first drop-in.
+# Always, because systemd does not detect a first drop-in.
 systemctl daemon-reload
 systemctl "$verb" "$unit"
 echo "$unit was ${verb}ed"

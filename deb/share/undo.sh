@@ -1,12 +1,12 @@
 #!/bin/sh
-# Takes back what installer and role changed beyond the package: drop-ins, access to the mesh identity, the mesh's group.
-# Tells what goes on as it was. What operators wrote stays. With `UNIT NAME` one drop-in alone, and tells that it did.
+# Undoes the changes of installer and role beyond the package: drop-ins, access to the mesh identity, the mesh's group.
+# Prints what keeps running unchanged. Operators' files stay. With `UNIT NAME`, removes one drop-in and prints that.
 set -u
 units=/etc/systemd/system
 
 say() { echo "deployd: $*" >&2; }
 
-# remove UNIT NAME: a drop-in whose first line tells that it is ours
+# remove UNIT NAME: removes a drop-in whose first line shows that it is ours
 remove() {
   case $(head -n 1 "$units/$1.d/$2" 2>/dev/null) in
     '# Written by the installer of deployd.' | '# Written by the Ansible role deployd.') ;;

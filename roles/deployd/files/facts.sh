@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the facts of the host that the role needs, as JSON: facts.sh TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND
 # UNIT FETCHED SOURCE PIN KEY REPO
-# Contents are in base64; what is not a regular file, or a link, has none.
+# Contents are in base64; links and irregular files have no content.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 token=$1 grant=$2 kit_note=$3 drop_in=$4 config=$5 group=$6 identity=$7 tunneller=$8 command=$9 unit=${10} fetched=${11}
@@ -18,10 +18,10 @@ proxy_runs() {
   systemctl --quiet is-enabled deployd-proxy.service
 }
 unit_exists() { [ "$(systemctl show --property=LoadState --value "$unit")" != not-found ]; }
-# A file that another user made says nothing: who runs the proxy would take it for an operator's.
+# Ignores a file that another user created: whoever runs the proxy would treat it as an operator's.
 operators() { if exists "$1" && [ "$(stat --format=%u "$1")" = 0 ]; then content "$1"; fi; }
 
-# What the system says it is decides, as for the installer: some have both package managers.
+# The system's identification decides, as in the installer: some systems have both package managers.
 case " $(sed -n 's/^ID\(_LIKE\)\{0,1\}=//p' /etc/os-release 2>/dev/null | tr "\"'\n" '   ') " in
   *' debian '* | *' ubuntu '*)
     manager=apt architecture=$(dpkg --print-architecture) files="$1 $2"
