@@ -17,16 +17,18 @@ import { bundleFactsOf, judgeContents, readBundle, type UnpackedBundle } from '.
 /** An archive, or a directory with the files of a bundle. */
 interface BundlePlace {
   path: string;
-  /** For which env it is read; by default its own. */
+  /** The environment to read it for; by default the manifest's. */
   env?: string | undefined;
   limits: BundleLimits;
   signal: AbortSignal;
 }
 
-/** A bundle that was read, or why it could not be; the sha is null for a directory. */
+/** A bundle that was read, or the refusal; the sha is null for a directory. */
 type ReadBundle = UnpackedBundle | { sha: Sha | null; refusal: Refusal };
 
-/** Reads a bundle for `use`; an archive is unpacked into a temporary directory, which is removed. Throws Faults. */
+/**
+ * Reads a bundle for `use`; unpacks an archive into a temporary directory, which is removed afterwards. Throws Faults.
+ */
 export async function withBundleAt<Result>(
   { path, env, limits, signal }: BundlePlace,
   use: (bundle: ReadBundle) => Promise<Result>,
@@ -48,7 +50,7 @@ export async function withBundleAt<Result>(
   }
 }
 
-/** Plans a bundle from its files alone, as for a host with this policy. Throws Fault `stopped` on abort. */
+/** Plans a bundle from only its files, as for a host with this policy. Throws Fault `stopped` on abort. */
 export async function planAlone(
   bundle: ReadBundle,
   signal: AbortSignal,
@@ -66,8 +68,8 @@ export function planFor(bundle: BundleFacts, policy: HostPolicy, orchestrator: O
 }
 
 /**
- * One side of a comparison, whatever hosts would refuse of the bundle; why it cannot be compared if its manifest or compose
- * files cannot be read. Throws Fault `stopped` on abort.
+ * One side of a comparison, even if hosts would refuse the bundle; the reason if its manifest or compose files cannot
+ * be read. Throws Fault `stopped` on abort.
  */
 export async function diffSideOf(
   bundle: UnpackedBundle | { refusal: Refusal },

@@ -28,8 +28,8 @@ export interface UnpackedBundle {
 }
 
 /**
- * Reads a bundle for an env, by default its own. Returns the refusal at which reading ended instead, one that leaves
- * nothing to validate.
+ * Reads a bundle for an environment, by default the manifest's. Returns the refusal if the bundle cannot be validated
+ * at all.
  */
 export async function readBundle(
   { sha, dir, readContents }: BundleSource,
@@ -46,7 +46,10 @@ export async function readBundle(
   }
 }
 
-/** The manifest of an unpacked bundle for an env, by default its own; `MANIFEST_INVALID` when it is missing or invalid. */
+/**
+ * Reads the manifest of an unpacked bundle for an environment, by default its own; `MANIFEST_INVALID` if it is missing
+ * or invalid.
+ */
 export async function readManifest(dir: string, env?: string): Promise<{ manifest: Manifest } | { refusal: Refusal }> {
   const text = await readManifestText(dir);
   if (text !== null) return parseManifest(text, env ?? manifestEnvOf(text));
@@ -72,12 +75,12 @@ export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal)
   return { ...facts, heads: await readHeads(bundle, facts) };
 }
 
-/** Bytes of a file that show what kind of program it is, and how its lines end. */
+/** Number of bytes to read from a file to detect its type of program and its line endings. */
 const headBytes = 65_536;
-/** Files whose beginning is read at most. */
+/** Largest number of files to examine this way. */
 const maxHeads = 200;
 
-/** How the files that services run begin. */
+/** Reads the start of the files that services execute. */
 async function readHeads({ dir, contents }: UnpackedBundle, facts: BundleFacts): Promise<Map<string, FileHead>> {
   const executables = new Map(contents.files.map(({ path, executable }) => [path, executable]));
   const paths = executedFiles(facts, [...executables.keys()]).slice(0, maxHeads);
@@ -89,12 +92,12 @@ async function readHeads({ dir, contents }: UnpackedBundle, facts: BundleFacts):
   return heads;
 }
 
-/** Bytes of a file that are searched for keys and tokens. */
+/** Number of bytes of a file to search for keys and tokens. */
 const searchedBytes = 2 ** 20;
 
 /**
- * Checks which files a bundle holds, for programs that pack, verify or receive one. A host does not (`contentFaults`). Throws
- * Fault `stopped` on abort.
+ * Checks the files of a bundle, for programs that pack, verify or receive one. A host does not check them
+ * (`contentFaults`). Throws Fault `stopped` on abort.
  */
 export async function judgeContents(
   { dir, contents: { files, directories } }: Pick<UnpackedBundle, 'dir' | 'contents'>,

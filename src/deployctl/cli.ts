@@ -36,10 +36,10 @@ export function createProgram(run: Run): Command {
   return program;
 }
 
-/** Runs a command line, without the names of runtime and program; the exit code. */
+/** Runs a command line, without the names of runtime and program; returns the exit code. */
 export async function runCli(args: string[], io: Io): Promise<Exit> {
   let exit: Exit = exits.done;
-  // a reader that has seen enough is not an error
+  // A reader that stops early, such as `head`, is not an error.
   for (const stream of [io.stdout, io.stderr]) stream.on('error', () => undefined);
   const program = createProgram(createRun(io, (code) => (exit = code)));
   configureOutput(program, io);

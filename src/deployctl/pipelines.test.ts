@@ -10,7 +10,7 @@ import { parse } from 'yaml';
 import { type ServiceWithOperators, startWithOperators } from '../../fixtures/world/ctl/operators.ts';
 import { tempDir } from '../../fixtures/world/tempDir.ts';
 
-/** Starts the commands of several processes. */
+/** Environment variables of a process. */
 
 type Env = Record<string, string>;
 interface Step {
@@ -37,7 +37,9 @@ beforeEach(async () => {
 });
 afterEach(() => at.stop());
 
-/** A checkout with the token of its job, and the programs that the examples download: `curl` brings deployctl. */
+/**
+ * Creates a checkout with the token of its job, and the programs that the examples download: `curl` provides deployctl.
+ */
 async function checkout(version: string) {
   const dir = await mkdtemp(join(parent, 'job-'));
   const cli = fileURLToPath(new URL('cli.ts', import.meta.url));
@@ -77,7 +79,7 @@ async function shell(script: string, { dir, env }: { dir: string; env: Env }) {
   return { code, output: output + errors };
 }
 
-/** Values of variables as a runner gives them; the test replaces some. */
+/** Values of variables as a runner sets them; the test replaces some. */
 function given(variables: Env, env: Env): Env {
   return { ...variables, ...env };
 }

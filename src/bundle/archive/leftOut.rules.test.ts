@@ -14,7 +14,7 @@ it.each<[string, string, ReturnType<typeof signOf>]>([
   ['beginnings of tokens', mebibyte('ghp_'), null],
   ['a short key', key, 'private key'],
   ['a key of PuTTY', 'x\nPuTTY-User-Key-File-3: ssh-ed25519\n', 'private key'],
-])('finds the sign of a file of %s in a moment', (_, text, sign) => {
+])('quickly finds the sign of a file of %s', (_, text, sign) => {
   const before = performance.now();
   expect(signOf('a', text)).toBe(sign);
   expect(performance.now() - before).toBeLessThan(2000);

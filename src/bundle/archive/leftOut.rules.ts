@@ -2,7 +2,9 @@ import ignore from 'ignore';
 import type { RefusedFault } from '../../../machines/refusals.ts';
 import { quoteForLog } from './tarHeader.rules.ts';
 
-/** File at the root of a bundle with patterns as in .gitignore: what else is left out, and with `!` what is not. */
+/**
+ * File at the root of a bundle with patterns as in .gitignore: further paths to leave out, and with `!` paths to keep.
+ */
 export const IGNORE_NAME = '.deployignore';
 
 /** Names that `pack` and `import` leave out of a bundle, at any depth and in any case; a slash marks a directory. */
@@ -15,23 +17,26 @@ export const leftOutNames: readonly string[] = [
   ...['.DS_Store', '._*', '__MACOSX/', '.Spotlight-V100', '.Trashes', 'Thumbs.db', 'desktop.ini'],
 ];
 
-/** Whether a path of a directory is left out; nothing below a directory that is left out is asked for. */
+/** Whether to leave out a path of a directory; not called for paths below a directory that is left out. */
 export type LeavesOut = (path: string, isDirectory: boolean) => boolean;
 
 const byName = ignore({ ignorecase: true }).add(leftOutNames);
 
-/** Whether a name is left out without an ignore file. */
+/** Whether a name is left out by default, without an ignore file. */
 function isLeftOutName(name: string, isDirectory: boolean): boolean {
   return !/^\.{0,2}$/.test(name) && byName.ignores(isDirectory ? `${name}/` : name);
 }
 
-/** Parses an ignore file; its last line that matches a path goes before the list of names. Null means that there is no file. */
+/**
+ * Parses an ignore file. The last line that matches a path takes precedence over the list of names. Null means that
+ * there is no file.
+ */
 export function parseIgnoreFile(text: string | null): { leavesOut: LeavesOut } | { fault: RefusedFault } {
   const fault = text === null ? null : ignoreFault(text);
   if (fault !== null) return { fault };
   const own = ignore({ ignorecase: false }).add(text ?? '');
   const leavesOut = (path: string, isDirectory: boolean): boolean => {
-    // an import may look above the directory of the file, whose patterns concern only what is below it
+    // An import may look above the directory of the file, whose patterns apply only below it.
     const isOutside = /^\.\.?(\/|$)/.test(path);
     const { ignored, unignored } = isOutside ? outside : own.test(isDirectory ? `${path}/` : path);
     return ignored || (!unignored && isLeftOutName(path.slice(path.lastIndexOf('/') + 1), isDirectory));
@@ -41,9 +46,9 @@ export function parseIgnoreFile(text: string | null): { leavesOut: LeavesOut } |
 
 const outside = { ignored: false, unignored: false };
 
-/** Most bytes of an ignore file. */
+/** Largest size of an ignore file in bytes. */
 export const maxIgnoreBytes = 65_536;
-/** Each wildcard of one part of a path multiplies the time of a comparison. */
+/** Each wildcard in one part of a path multiplies the time of a comparison. */
 const maxWildcards = 3;
 
 function ignoreFault(text: string): RefusedFault | null {
@@ -62,7 +67,7 @@ function hasManyWildcards(line: string): boolean {
   return Math.max(0, ...counts) > maxWildcards || parts.filter((part) => part === '**').length > maxWildcards;
 }
 
-/** Names and paths that an ignore file brings back literally: `!tls/test.key` allows that file to hold a private key. */
+/** Literal names and paths that an ignore file keeps: `!tls/test.key` allows that file to contain a private key. */
 export function allowedBy(text: string | null): (path: string) => boolean {
   const lines = (text ?? '').slice(0, maxIgnoreBytes).split(/\r?\n/);
   const literal = lines
@@ -73,7 +78,7 @@ export function allowedBy(text: string | null): (path: string) => boolean {
   return (path) => paths.has(path) || names.has(path.slice(path.lastIndexOf('/') + 1));
 }
 
-/** Lines of an ignore file that bring back paths which would be left out. */
+/** Lines for an ignore file that keep paths which would otherwise be left out. */
 export function bringBackLines(paths: Iterable<string>, leavesOut: LeavesOut): string[] {
   const lines = new Set<string>();
   for (const path of paths) {
@@ -87,7 +92,7 @@ export function bringBackLines(paths: Iterable<string>, leavesOut: LeavesOut): s
   return [...lines];
 }
 
-/** The paths that were left out of a directory; a long list has only the first paths. */
+/** The paths that were left out of a directory; a long list contains only the first ones. */
 export interface LeftOut {
   count: number;
   /** A directory ends with a slash. */
@@ -103,19 +108,19 @@ export function noteLeftOut(leftOut: LeftOut, path: string, isDirectory: boolean
   if (leftOut.paths.length < maxPaths) leftOut.paths.push(isDirectory ? `${path}/` : path);
 }
 
-/** The first paths, and how many more there are; null for none. */
+/** The first paths, and the number of further ones; null if there are none. */
 export function formatLeftOut({ count, paths }: LeftOut): string | null {
   if (count === 0) return null;
   const more = count - Math.min(count, shownPaths);
   return paths.slice(0, shownPaths).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** Kinds of content that no bundle should hold. */
+/** Kinds of content that no bundle should contain. */
 export type FileSign = 'private key' | 'secret' | 'pointer';
 
-/** Content that no bundle should hold; `text` has one character for each byte, and may be cut. */
+/** Detects content that no bundle should contain; `text` has one character for each byte, and may be truncated. */
 export function signOf(path: string, text: string): FileSign | null {
-  // UTF-16 has a zero byte beside each letter
+  // UTF-16 has a zero byte next to each letter.
   const plain = text.replaceAll('\0', '');
   if (holdsPrivateKey(plain) || puttyKey.test(plain)) return 'private key';
   if (plain.startsWith('version https://git-lfs.github.com/spec/')) return 'pointer';
@@ -123,7 +128,7 @@ export function signOf(path: string, text: string): FileSign | null {
   return isSecret ? 'secret' : null;
 }
 
-/** With a body, so that a page that explains keys has none; headers such as Proc-Type may precede it. */
+/** Requires a body, so that a page about keys does not match; headers such as Proc-Type may come first. */
 function holdsPrivateKey(text: string): boolean {
   let headers = 0;
   for (const { index } of text.matchAll(keyHeader))
@@ -133,9 +138,9 @@ function holdsPrivateKey(text: string): boolean {
 
 const keyHeader = /----[- ]BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?[- ]----/g;
 const keyBody = /[A-Za-z\d+/]{32}/;
-/** A file with more beginnings of keys is taken for one that holds a key. */
+/** A file with more key headers counts as a file with a key. */
 const maxHeaders = 100;
-/** From the beginning of a key to the first line of its body. */
+/** Longest distance in characters from the start of a key to the first line of its body. */
 const headCharacters = 600;
 const puttyKey = /^PuTTY-User-Key-File-\d/m;
 const secretName =
@@ -144,14 +149,14 @@ const token =
   /\b(?:gh[pousr]_[A-Za-z\d]{36}|github_pat_\w{22}|glpat-[\w-]{20}|AKIA[A-Z\d]{16}|xox[abprs]-[\w-]{10}|dpo_[\w-]{43})/;
 const credentialHeader = /\bauthorization: ?(?:basic|bearer) [A-Za-z\d+/_.-]{16}/i;
 
-/** Faults of the files of an archive, whoever packed it. */
+/** Faults in the files of an archive, whatever program packed it. */
 export interface ContentFaults {
   refused: RefusedFault[];
   notices: RefusedFault[];
 }
 
 interface JudgedContents {
-  /** Of files and directories. */
+  /** Paths of files and directories. */
   paths: readonly { path: string; isDirectory: boolean }[];
   signs: ReadonlyMap<string, FileSign>;
   /** Text of the ignore file in the archive. */
@@ -159,8 +164,8 @@ interface JudgedContents {
 }
 
 /**
- * Checks files as `verify` and `push` do: git repositories and private keys are refused, other names of the list and content
- * that looks like a secret get a notice. Hosts do not check this, so that accepted bundles stay deployable.
+ * Checks files for `verify` and `push`: git repositories and private keys are refused; other listed names and content
+ * that looks like a secret cause a notice. Hosts do not check this, so that accepted bundles stay deployable.
  */
 export function contentFaults({ paths, signs, ignoreText }: JudgedContents): ContentFaults {
   const isAllowed = allowedBy(ignoreText);
@@ -218,7 +223,7 @@ function isBelowOne(path: string, outer: ReadonlySet<string>): boolean {
   return outer.has(path);
 }
 
-/** The first faults, and how many more there are. */
+/** The first faults, and the number of further ones. */
 function shortened(faults: RefusedFault[]): RefusedFault[] {
   const more = faults.length - shownPaths;
   return more <= 0

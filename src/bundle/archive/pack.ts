@@ -62,7 +62,7 @@ export async function packDirectory(request: PackRequest, limits: BundleLimits):
   return packContents(request, await readBundleDirectory(request.dir, limits, request.signal));
 }
 
-/** Packs those files and directories of a directory that are listed; else as `packDirectory`. */
+/** Packs only the listed files and directories of a directory; otherwise like `packDirectory`. */
 export async function packContents(
   request: PackRequest,
   contents: BundleContents,
@@ -133,8 +133,8 @@ async function* contentOf(dir: string, { path, size }: TarMember): AsyncGenerato
 }
 
 /**
- * Lists the files of a directory that belong into a bundle, and validates them like the entries of an archive. A directory in
- * which everything is left out is left out too. Throws `BUNDLE_UNSAFE`.
+ * Lists the files of a directory that belong in a bundle, and validates them like the entries of an archive. Leaves out
+ * a directory if everything in it is left out. Throws `BUNDLE_UNSAFE`.
  */
 export async function readBundleDirectory(
   dir: string,
@@ -169,14 +169,14 @@ export async function readBundleDirectory(
   return { ...contents, directories: withoutEmptied(contents, emptied) };
 }
 
-/** The directories but for those that hold nothing else than what was left out; git has no empty directory either. */
+/** Omits the directories whose whole content was left out; git has no empty directories either. */
 function withoutEmptied({ directories, files }: BundleContents, emptied: ReadonlySet<string>): string[] {
   const others = directories.filter((path) => !emptied.has(path));
   const needed = directoriesOf([...files.map(({ path }) => path), ...others]);
   return directories.filter((path) => !emptied.has(path) || needed.has(path));
 }
 
-/** Reads the ignore file of a directory. Throws `BUNDLE_UNSAFE` for one with unusable patterns. */
+/** Reads the ignore file of a directory. Throws `BUNDLE_UNSAFE` if a pattern is unusable. */
 export async function readIgnoreFile(dir: string): Promise<LeavesOut> {
   const parsed = parseIgnoreFile(await readCapped(join(dir, IGNORE_NAME), maxIgnoreBytes + 1));
   if ('fault' in parsed) throw bundleUnsafe(parsed.fault.text, parsed.fault.cure);

@@ -33,7 +33,7 @@ it('follows links inside the project only', () => {
   expect(open().fileAt('inside')).toBe(join(source, 'conf', 'a'));
 });
 
-it('lists what is below a directory, but repositories and the bundle itself', () => {
+it('lists the files below a directory, except repositories and the bundle itself', () => {
   symlinkSync('../conf', join(source, 'conf', 'again'));
   symlinkSync('/etc/passwd', join(source, 'conf', 'passwd'));
   execFileSync('mkfifo', [join(source, 'conf', 'fifo')]);

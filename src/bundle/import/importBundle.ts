@@ -50,7 +50,7 @@ export async function writeImportedBundle(
   }
 }
 
-/** The project's ignore file, with lines that bring back what the compose files name and `pack` would leave out. */
+/** The project's ignore file, with lines that keep paths in the compose files that `pack` would leave out. */
 function ignoreFileOf({ composeFiles, copies }: ImportedBundle, project: DiskProject): [path: string, text: string][] {
   const lines = bringBackLines([...composeFiles.keys(), ...copies.keys()], project.leavesOut);
   const own = (project.ignoreText ?? '').replace(/\n?$/, '\n').replace(/^\n$/, '');
@@ -59,7 +59,7 @@ function ignoreFileOf({ composeFiles, copies }: ImportedBundle, project: DiskPro
     : [[IGNORE_NAME, `${own}${lines.map((line) => `${line}\n`).join('')}`]];
 }
 
-/** Validates the bundle as a host does that grants all needed permits. */
+/** Validates the bundle like a host that grants all required permits. */
 export async function judgeImportedBundle(
   directory: string,
   limits: BundleLimits,
@@ -71,7 +71,9 @@ export async function judgeImportedBundle(
   });
 }
 
-/** A file below a directory, whose own directory is made. Nothing outside of it is ever written. */
+/**
+ * Returns the path of a file below a directory, and creates its parent directory. Never writes outside the directory.
+ */
 async function placeIn(directory: string, path: string): Promise<string> {
   const file = resolve(directory, path);
   if (!file.startsWith(`${directory}${sep}`)) throw new Fault('failed', `failed: ${path} would lie outside the bundle`);
@@ -83,7 +85,7 @@ async function writeNew(file: string, text: string): Promise<void> {
   await withDiskFault('write', file, () => writeFile(file, text, { flag: 'wx' }));
 }
 
-/** Copies a file with its executable bit, but no other of its mode. */
+/** Copies a file with its executable bit, but no other part of its mode. */
 async function copyNew(from: string | null, file: string): Promise<void> {
   if (from === null) throw new Fault('failed', `failed: a file was removed while it was copied to ${file}`);
   try {
@@ -95,25 +97,25 @@ async function copyNew(from: string | null, file: string): Promise<void> {
   }
 }
 
-/** A compose project on the disk, with where its files really are. */
+/** A compose project on the disk, with the real paths of its files. */
 export interface DiskProject extends ProjectTree {
-  /** The real path of a file that is one; null for anything else. */
+  /** The real path of a regular file; null for anything else. */
   fileAt: (path: string) => string | null;
-  /** Paths that `filesBelow` left out so far; a directory ends with a slash. */
+  /** Paths that `filesBelow` has left out so far; a directory ends with a slash. */
   leftOut: ReadonlySet<string>;
-  /** Text of the project's ignore file; null without one. */
+  /** Text of the project's ignore file; null if there is none. */
   ignoreText: string | null;
   leavesOut: LeavesOut;
 }
 
-/** Files and directories that are looked at below a directory. */
+/** Largest number of files and directories to examine below a directory. */
 const maxEntries = 10_000;
 /** UTF-8 takes up to 4 bytes per character. */
 const maxTextBytes = 4 * maxCharacters;
 
 /**
- * A project's directory, with `without` (absolute) left out of it. Links are followed inside the directory only. Throws the
- * error of the system when there is no such directory.
+ * Opens a project's directory, except the absolute path `without`. Follows links only inside the directory. Throws the
+ * system's error if the directory does not exist.
  */
 export function openDiskProject(directory: string, without: string): DiskProject {
   const root = realpathSync(directory);
@@ -145,7 +147,7 @@ export function openDiskProject(directory: string, without: string): DiskProject
 
 type Located = { real: string; stats: Stats } | 'foreign' | null;
 
-/** Where a path really is: below the project, or just where it says; `foreign` where a link leads elsewhere. */
+/** The real location of a path: below the project or at the path itself; `foreign` if a link leads elsewhere. */
 function locateBelow(root: string, path: string): Located {
   const plain = resolve(root, path);
   try {
@@ -176,7 +178,7 @@ interface Walk {
   isLeftOut: LeavesOut;
 }
 
-/** Breadth first; a directory that a link leads to is walked once in each place, and never inside itself. */
+/** Breadth first; a linked directory is walked once in each place, and never inside itself. */
 function filesBelow(path: string, { locate, without, isLeftOut }: Walk): TreeFile[] | null {
   const files: TreeFile[] = [];
   const queue: { below: string; above: readonly string[] }[] = [{ below: '', above: [] }];

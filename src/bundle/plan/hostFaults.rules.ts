@@ -265,7 +265,7 @@ export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: S
     : { refusals: [], notices: [...faults, ...notices] };
 }
 
-/** The images of services that the host has and an apply keeps. */
+/** The service images that the host has and that an apply keeps. */
 function keptImages(bundle: StartedBundle, images: EngineImages): ServiceImages {
   return new Map(
     plannedPulls(bundle, images).flatMap(({ image, services, pull }) => {
@@ -286,7 +286,7 @@ export function pulledImageFaults(
   return { faults: copiedOwnerFaults(start, images, engine), notices: processorNotices(start, images, engine) };
 }
 
-/** Paths of the bundle's files that its services run, of those that it has; a plan reads how they begin. */
+/** Paths of the bundle's files that its services execute; a plan reads the start of these files. */
 export function executedFiles(bundle: StartedBundle, paths: readonly string[]): string[] {
   const { start } = bundleToStart(bundle);
   const runs = executionsOf(start.services, { files: start.files, resolve: start.resolve, paths });
@@ -294,7 +294,7 @@ export function executedFiles(bundle: StartedBundle, paths: readonly string[]): 
   return [...new Set(runs.map(({ path }) => path))].filter((path) => own.has(path));
 }
 
-/** The images whose users decide whether a service starts, of those that the host has and an apply keeps. */
+/** The images whose users decide whether a service can start: images that the host has and that an apply keeps. */
 export function imagesToRead(bundle: StartedBundle, images: EngineImages): string[] {
   const { start } = bundleToStart(bundle);
   return imagesWithNamedUsers(bundle, start.services, images);

@@ -54,7 +54,7 @@ import {
   textValidator,
 } from './validators.rules.ts';
 
-/** `image`: pinned by its sha256 where the host says so. A variable is checked when compose has rendered it. */
+/** `image`: pinned by its sha256 if the host requires that. A variable is checked after compose has rendered it. */
 const image = textValidator((reference, value, location) => {
   const { host, rendered } = location.facts;
   const isDecidedLater = rendered === undefined && reference.includes('$');
@@ -70,7 +70,7 @@ const cure = 'write IMAGE@sha256:DIGEST, which deployctl bundle import --pin doe
 /** Literal ports after an address, which no variable in the address can change. */
 const portsBehindAddress = /:[\d-]+:[\d-]+(?:\/\w+)?$/;
 
-/** Ports that no protocol has. */
+/** Whether a port is larger than any protocol allows. */
 const hasTooLargePort = (written: string) => (written.match(/\d+/g) ?? []).some((number) => Number(number) > 65_535);
 
 /** A port or a range. A range must be literal: compose expands it before the rendered model can be validated. */

@@ -48,7 +48,7 @@ it('packs a directory, always into the same archive, which the service accepts',
   expect(await at.deployer.json(['push', one.out])).toMatchObject({ sha256: packed['sha256'], warnings: [] });
 });
 
-/** The digest of a tree that is made and packed by processes with this umask and environment, its files in this order. */
+/** The digest of a tree that processes with this umask and environment create, in this order of files, and pack. */
 function packedBy(umask: string, order: string, env: NodeJS.ProcessEnv): string {
   const cli = fileURLToPath(new URL('../cli.ts', import.meta.url));
   const script = `umask ${umask}

@@ -77,7 +77,10 @@ async function pack(session: Session, [dir]: [string], options: PackOptions): Pr
   return { json, text: formatFacts(facts) };
 }
 
-/** The manifest of a directory, as text too; throws what hosts would refuse, and then says what was left out. */
+/**
+ * Reads the manifest of a directory, also as text. Throws what hosts would refuse, and then reports the files that were
+ * left out.
+ */
 async function readUnrefused(
   { io }: Session,
   dir: string,
@@ -105,7 +108,7 @@ async function reserveSequence(session: Session, env: string): Promise<number> {
   return sequence;
 }
 
-/** Packs into a file, in place of an older one. */
+/** Packs into a file, replacing an existing one. */
 async function packInto(
   file: string,
   { dir, manifest }: { dir: string; manifest: string },
@@ -161,7 +164,7 @@ const compose = `services:
       interval: 10s
 `;
 
-/** Creates all files or none; the directory is made where it is missing. */
+/** Creates all files or none; creates the directory if it is missing. */
 async function createFiles(dir: string, files: Record<string, string>): Promise<void> {
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
     throw fileUnwritable(dir, error);

@@ -53,7 +53,7 @@ async function pack(dir: string) {
 }
 const plainNames = ['compose.yaml', 'conf/', 'conf/app.conf', 'manifest.json'];
 
-it('packs two clones of a commit into the same archive, without what a runner and people add to them', async () => {
+it('packs two clones of a commit into the same archive, without files that runners and people add', async () => {
   const origin = await directoryOf({ 'conf/run': '#!/bin/sh\n' });
   const script = `cd "$1" && chmod +x conf/run && git init -q && git add -A &&
     git -c user.name=a -c user.email=a@example.org commit -qm 1 &&
@@ -111,12 +111,12 @@ describe('an ignore file', () => {
     ],
     ['is sensitive to case', '*.LOG\n', { 'conf/x.log': '' }, names('conf/x.log')],
     [
-      'brings back a directory',
+      'keeps a directory',
       '!node_modules/\n',
       { 'node_modules/a/b.js': '' },
       names('node_modules/', 'node_modules/a/', 'node_modules/a/b.js'),
     ],
-    ['brings back a file', '!.env.production\n', { 'conf/.env.production': 'A=b' }, names('conf/.env.production')],
+    ['keeps a file', '!.env.production\n', { 'conf/.env.production': 'A=b' }, names('conf/.env.production')],
     ['may leave itself out', '.deployignore\n', {}, plainNames],
     ['changes nothing below a directory', '', { 'conf/.deployignore': 'app.conf\n' }, names('conf/.deployignore')],
   ])('%s', async (_, text, files, expected) => {
@@ -127,12 +127,17 @@ describe('an ignore file', () => {
   });
 
   it.each([
-    ['brings back a repository', '!.git\n', { '.git/config': header }, 'is a git repository'],
-    ['brings back .env', '!.env\n', { '.env': 'A=b' }, 'is a .env file, which only the agent writes'],
-    ['has patterns that take for ever', '#\na*a*a*a*a*b\n', {}, 'line 2 of .deployignore has more than 3 wildcards'],
-    ['has stars of directories that do', `${'**/'.repeat(9)}x\n`, {}, 'more than 3 wildcards'],
+    ['keeps a repository', '!.git\n', { '.git/config': header }, 'is a git repository'],
+    ['keeps .env', '!.env\n', { '.env': 'A=b' }, 'is a .env file, which only the agent writes'],
+    [
+      'has patterns that would take very long',
+      '#\na*a*a*a*a*b\n',
+      {},
+      'line 2 of .deployignore has more than 3 wildcards',
+    ],
+    ['has directory wildcards that would take very long', `${'**/'.repeat(9)}x\n`, {}, 'more than 3 wildcards'],
     ['is huge', 'a\n'.repeat(40_000), {}, '.deployignore is longer than 65536 bytes'],
-  ])('is refused where it %s', async (_, text, files, fault) => {
+  ])('is refused if it %s', async (_, text, files, fault) => {
     const packed = await pack(await directoryOf({ '.deployignore': text, ...files }));
     expect(packed).toMatchObject({ exit: 1, stderr: expect.stringContaining('BUNDLE_UNSAFE') as string });
     expect(packed.stderr).toContain(fault);
@@ -145,7 +150,7 @@ describe('an ignore file', () => {
   });
 });
 
-it('says what was left out where that is refused as missing', async () => {
+it('lists the files that were left out if one of them is refused as missing', async () => {
   const text = 'services: {web: {image: "app:1", env_file: .env.production}}\n';
   const packed = await pack(await directoryOf({ 'compose.yaml': text, '.env.production': 'A=b\n' }));
   expect(packed).toMatchObject({ exit: 1, stderr: expect.stringContaining('left out: .env.production\n') as string });

@@ -63,7 +63,7 @@ it('makes a packed bundle, and reports its changes and requirements, but no secr
   );
 });
 
-it('makes a bundle of which nothing is refused where the project has no power', async () => {
+it('imports a project without privileges into a bundle that is not refused', async () => {
   const source = project({ 'docker-compose.yml': 'services: {web: {image: x, volumes: ["./data:/data"]}}\n' });
   expect(await bring(source, '--name', 'other')).toMatchObject({
     exit: 0,
@@ -78,7 +78,7 @@ it('makes a bundle of which nothing is refused where the project has no power', 
   });
 });
 
-it('reports the same as JSON, and fails while a decision is open or something is refused', async () => {
+it('prints the same as JSON, and fails while a decision is open or something is refused', async () => {
   const source = project({
     'a.yaml': 'services: {web: {build: ., privileged: true, provider: {type: x}, image: "${T:?}"}}\n',
   });
@@ -97,7 +97,7 @@ it('reports the same as JSON, and fails while a decision is open or something is
   });
 });
 
-it('takes what the operator decides', async () => {
+it("applies the operator's decisions", async () => {
   const source = project({
     'a.yaml': 'services: {web: {build: ., command: "$T $U $V", profiles: [p]}}\n',
     'prod.env': 'V=1\n',
@@ -176,7 +176,7 @@ it('leaves links that lead out of the project where they are', async () => {
 
 it.each<[string, Record<string, string>, string[], number, string]>([
   ['no compose file', { 'x.yaml': '' }, [], 2, 'SOURCE_INVALID: '],
-  ['no YAML', { 'compose.yaml': 'services:\n\t- "hunter2"' }, [], 1, 'SOURCE_INVALID: '],
+  ['invalid YAML', { 'compose.yaml': 'services:\n\t- "hunter2"' }, [], 1, 'SOURCE_INVALID: '],
   ['an env that is not a name', shop, ['--env', 'EU'], 2, 'MANIFEST_INVALID: env: must be an env id'],
   ['an image without a service', shop, ['--image', 'x'], 2, 'It must be SERVICE=REFERENCE'],
   ['a compose file that is missing', shop, ['-f', 'none.yaml'], 1, 'SOURCE_INVALID: none.yaml cannot be read'],

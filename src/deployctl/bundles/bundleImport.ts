@@ -184,7 +184,7 @@ function collectVariable(text: string, previous: [string, string | null][] = [])
   return [...previous, at < 0 ? [text, null] : [text.slice(0, at), text.slice(at + 1)]];
 }
 
-/** An imported bundle: what was changed, what it needs, and what is left to decide. */
+/** Formats an imported bundle: the changes, the requirements, and the open decisions. */
 function formatImport(
   imported: ImportVerdict & { directory: string; bundle: ImportedBundle },
   leftOut: LeftOut,
@@ -251,15 +251,12 @@ function openRegistries(environment: NodeJS.ProcessEnv): RegistryAccess & { clos
   };
 }
 
-/** A manifest is some kilobytes; registries take none of more than 4 MiB. */
+/** A manifest has some kilobytes; registries accept at most 4 MiB. */
 const limit = { maxBytes: 4 * 2 ** 20, tooLarge: () => Object.assign(new Error('too large'), { code: 'TOO_LARGE' }) };
 
 const maxBytes = 1_048_576;
 
-/**
- * The logins that `docker login` wrote into its own file, by the registry; those that a credential helper keeps are not
- * found.
- */
+/** The logins that `docker login` stored in its own file, by registry; logins in a credential helper are not found. */
 export function readDockerLogins(environment: NodeJS.ProcessEnv): (registry: string) => Login | null {
   const auths = readAuths(join(environment['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json'));
   return (registry) => {

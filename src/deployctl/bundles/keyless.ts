@@ -56,8 +56,8 @@ function verifiedBy(root: string | null): string {
 }
 
 /**
- * The OIDC token of whoever signs: of a file, of standard input (`-`), else SIGSTORE_ID_TOKEN. Throws IDENTITY_TOKEN_MISSING,
- * and IDENTITY_TOKEN_UNUSABLE for one that would get no certificate.
+ * The OIDC token of the signer: from a file, from standard input (`-`), or from SIGSTORE_ID_TOKEN. Throws
+ * IDENTITY_TOKEN_MISSING, and IDENTITY_TOKEN_UNUSABLE for a token that would get no certificate.
  */
 async function readIdentityToken({ io, nowMs }: Session, file: string | undefined): Promise<string> {
   const given = file === undefined ? io.env[variable] : await (file === '-' ? readInput(io) : readSmallFile(file));
@@ -84,14 +84,17 @@ interface SigstoreCall {
   url: URL;
   type: 'application/json' | 'application/timestamp-query';
   body: string | Buffer;
-  /** The error when the service refuses: its code, and what to do about it. */
+  /** The error for a refusal by the service: its code and its remedy. */
   refusal: { code: string; remedy: string };
 }
 
-/** Sends a call once; the body of the answer. Throws CtlErrors. */
+/** Sends a call once and returns the body of the answer. Throws CtlErrors. */
 type Post = (call: SigstoreCall) => Promise<Buffer>;
 
-/** Calls by the authorities of the system and of a file. No error holds the secret, whatever a service answers. */
+/**
+ * Returns a function for calls that trust the system's authorities and a file. No error contains the secret, whatever a
+ * service answers.
+ */
 function openPost(
   caFile: string | null,
   { secret, env }: { secret: string; env: Session['io']['env'] },

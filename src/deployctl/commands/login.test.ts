@@ -19,7 +19,7 @@ const login = (stdin: string, ...more: string[]) =>
   deployctl(['login', api.server.url, '--ca-file', join(api.home.dir, 'ca.pem'), ...more], { env, stdin });
 const modeOf = async (file: string) => ((await stat(file)).mode & 0o777).toString(8);
 
-it('keeps the token of standard input once the service has accepted it', async () => {
+it('stores the token of standard input once the service has accepted it', async () => {
   const { exit, stdout } = await login(`${strangeToken}\n`);
   expect({ exit, stdout }).toEqual({
     exit: 0,
@@ -35,14 +35,14 @@ it('keeps the token of standard input once the service has accepted it', async (
   expect(api.calls).toHaveLength(2);
 });
 
-it('keeps only the place of a token file that is named', async () => {
+it('stores only the path of a named token file', async () => {
   expect(await login('', '--token-file', api.home.tokenFile)).toMatchObject({ exit: 0 });
   expect(existsSync(join(dir, 'token'))).toBe(false);
   expect(await readFile(join(dir, 'config.yaml'), 'utf8')).toContain(`token_file: "${api.home.tokenFile}"\n`);
   expect(await deployctl(['whoami'], { env })).toMatchObject({ exit: 0 });
 });
 
-it('keeps the token itself where its place is gone later', async () => {
+it('stores the token itself if its path will not exist later', async () => {
   const gone = `/proc/self/fd/${openSync(api.home.tokenFile, 'r')}`;
   expect(await login('', '--token-file', gone)).toMatchObject({ exit: 0 });
   expect(await readFile(join(dir, 'token'), 'utf8')).toBe(`${strangeToken}\n`);
@@ -57,7 +57,7 @@ it('keeps the Sigstore instance that config.yaml names', async () => {
   expect(kept).toContain(`\nsigstore: {"fulcio":"${url}","root":"${root}"}\n`);
 });
 
-it('changes nothing when the token is refused', async () => {
+it('changes nothing if the token is refused', async () => {
   await login(strangeToken);
   const before = await readFile(join(dir, 'config.yaml'), 'utf8');
   await writeFile(join(dir, 'token'), 'the one before');
@@ -67,7 +67,7 @@ it('changes nothing when the token is refused', async () => {
   expect(await readFile(join(dir, 'token'), 'utf8')).toBe('the one before');
 });
 
-it('sends nothing that is not a token, and does not repeat it', async () => {
+it('sends nothing that is not a token, and does not print it', async () => {
   const { exit, stdout, stderr } = await login('my password');
   expect({ exit, stdout }).toEqual({ exit: 2, stdout: '' });
   expect(stderr).toContain('TOKEN_UNUSABLE');
@@ -75,7 +75,7 @@ it('sends nothing that is not a token, and does not repeat it', async () => {
   expect(api.calls).toEqual([]);
 });
 
-it('asks on a terminal, without echo', async () => {
+it('prompts on a terminal, without echo', async () => {
   const typed = `x\u007f${strangeToken}\rmore`;
   const outcome = await deployctl(['login', api.server.url, '--ca-file', join(api.home.dir, 'ca.pem')], {
     env,
@@ -86,7 +86,7 @@ it('asks on a terminal, without echo', async () => {
   expect(outcome.stdout).not.toContain('dpo_');
 });
 
-it('Ctrl-C at the question changes nothing', async () => {
+it('changes nothing after Ctrl-C at the prompt', async () => {
   const outcome = await deployctl(['login', api.server.url], { env, stdin: 'dpo_\u0003', terminal: 80 });
   expect(outcome).toMatchObject({ exit: 1, stdout: '' });
   expect(existsSync(dir)).toBe(false);

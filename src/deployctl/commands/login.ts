@@ -40,7 +40,7 @@ async function login(session: Session, [url]: [string | undefined]): Promise<Res
   return { json, text: `${formatWhoAmI(json)}\nkept in ${config}` };
 }
 
-/** Whether later commands can read the token there again. */
+/** Whether later commands can read the token from this path again. */
 function isKept(tokenFile: string): boolean {
   return (
     tokenFile !== '-' &&
@@ -82,7 +82,7 @@ async function whoAmI(session: Session): Promise<Result> {
   return { json, text: formatWhoAmI(json) };
 }
 
-/** An operator's name, role and envs as text. */
+/** Formats an operator's name, role and environments. */
 export function formatWhoAmI({ name, role, envs }: WhoAmI): string {
   return formatFacts([
     ['name', name],
@@ -91,7 +91,7 @@ export function formatWhoAmI({ name, role, envs }: WhoAmI): string {
   ]);
 }
 
-/** The envs that a token is limited to. */
+/** Formats the environments to which a token is limited. */
 export function formatEnvs(envs: string[] | null): string {
   return envs === null ? 'all' : envs.join(', ');
 }

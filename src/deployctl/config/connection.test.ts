@@ -23,7 +23,7 @@ const without = (...names: string[]) =>
 
 const ioOf = (env: Record<string, string>) => ({ env, stdin: new PassThrough(), stderr: new PassThrough() });
 
-it('takes each value from the command line, else the environment, else config.yaml', async () => {
+it('takes each value from the command line, otherwise the environment, otherwise config.yaml', async () => {
   await writeConfig('url: https://file.example\ntoken_file: /file\nca_file: /file-ca\n');
   const options = { url: 'https://line.example', tokenFile: '/line', caFile: '/line-ca' };
   expect(targetOf(options, home.env)).toMatchObject({
@@ -36,13 +36,13 @@ it('takes each value from the command line, else the environment, else config.ya
   expect(targetOf({}, { HOME: home.dir })).toEqual(file);
 });
 
-it('looks for config.yaml where XDG says', async () => {
+it('looks for config.yaml in the XDG directory', async () => {
   await mkdir(join(home.dir, 'xdg/deployctl'), { recursive: true });
   await writeFile(join(home.dir, 'xdg/deployctl/config.yaml'), 'url: https://xdg.example');
   expect(targetOf({}, { HOME: home.dir, XDG_CONFIG_HOME: join(home.dir, 'xdg') }).url.host).toBe('xdg.example');
 });
 
-it('connects with the token of the file, and trusts the system without another authority', async () => {
+it('connects with the token of the file, and trusts the system by default', async () => {
   expect(await connectionOf({}, ioOf(home.env))).toMatchObject({ url: new URL(url), token: strangeToken });
   expect(await connectionOf({}, ioOf(without('DEPLOYCTL_CA_FILE')))).toMatchObject({ token: strangeToken });
 });
@@ -67,7 +67,7 @@ describe('the token may come from', () => {
     expect(token).toBe(strangeToken);
   });
 
-  it('a file variable of a runner, which everybody may read', async () => {
+  it('a file variable of a runner, which every user may read', async () => {
     await chmod(home.tokenFile, 0o666);
     expect(await tokenOf(home.tokenFile, { CI: 'true' })).toBe(strangeToken);
     await expect(tokenOf(home.tokenFile, { CI: 'false' })).rejects.toThrow('may be read by others');
@@ -80,7 +80,7 @@ describe('the token may come from', () => {
   });
 });
 
-describe('exit 2, and nothing is sent:', () => {
+describe('exits with 2 and sends nothing:', () => {
   const run = (env: Record<string, string>, ...args: string[]) => deployctl(['whoami', ...args], { env });
 
   it.each([
@@ -111,7 +111,7 @@ describe('exit 2, and nothing is sent:', () => {
     },
   );
 
-  it('an address that would carry the token in clear', async () => {
+  it('an address that would send the token unencrypted', async () => {
     const { exit, stderr } = await run(home.env, '--url', 'http://tenancy.example');
     expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringMatching(/URL_INVALID: .* in clear/) as string });
   });
@@ -142,13 +142,13 @@ describe('exit 2, and nothing is sent:', () => {
     expect((await run(home.env, '--token-file', home.dir)).stderr).toContain('(EISDIR)');
   });
 
-  it.each(['', 'no certificate', unreadableCertificate])('an authority that cannot be read: %j', async (pem) => {
+  it.each(['', 'no certificate', unreadableCertificate])('an unreadable certificate authority: %j', async (pem) => {
     await writeFile(home.env['DEPLOYCTL_CA_FILE']!, pem);
     const told = `CA_UNUSABLE: ${home.env['DEPLOYCTL_CA_FILE']} holds no certificate that can be read`;
     expect(await run(home.env)).toMatchObject({ exit: 2, stderr: expect.stringContaining(told) as string });
   });
 
-  it('an authority that is missing', async () => {
+  it('a missing certificate authority', async () => {
     const { exit, stderr } = await run(home.env, '--ca-file', join(home.dir, 'none.pem'));
     const told = `CA_UNUSABLE: ${home.dir}/none.pem cannot be read (ENOENT)`;
     expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(told) as string });
@@ -164,7 +164,7 @@ describe('exit 2, and nothing is sent:', () => {
     expect(stderr).toContain('config.yaml:2: token-file: unknown key; the nearest known key is token_file');
   });
 
-  it('a config.yaml that is named and missing', async () => {
+  it('a config.yaml that is named but missing', async () => {
     const { exit, stderr } = await run(home.env, '--config', join(home.dir, 'none.yaml'));
     expect({ exit, stderr }).toEqual({
       exit: 2,

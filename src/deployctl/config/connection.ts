@@ -18,7 +18,7 @@ import { readValue } from '../core/input.ts';
 import type { CtlSettings } from './configKeys.ts';
 import { readSettings } from './configFiles.ts';
 
-/** The options for the connection. */
+/** Options of the connection. */
 interface ConnectionOptions {
   url?: string;
   tokenFile?: string;
@@ -26,15 +26,15 @@ interface ConnectionOptions {
   config?: string;
 }
 
-/** Where the API is; each value from the command line, else the environment, else config.yaml. */
+/** Address of the API; each value from the command line, otherwise the environment, otherwise config.yaml. */
 interface Target {
   url: URL;
-  /** Null without one. */
+  /** Null if there is no token file. */
   tokenFile: string | null;
   caFile: string | null;
 }
 
-/** The connection by command line, environment and config.yaml. Throws usage errors. */
+/** The connection from command line, environment and config.yaml. Throws usage errors. */
 export async function connectionOf(
   options: ConnectionOptions,
   io: Pick<Io, 'env' | 'stdin' | 'stderr'>,
@@ -46,7 +46,7 @@ export async function connectionOf(
   return { url, token: await readToken(tokenFile, io), context: contextOf(caFile), env };
 }
 
-/** Where the API is; throws usage errors. */
+/** The address of the API; throws usage errors. */
 export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
   const settings = readSettings(options.config, env);
   const [url, source] = urlOf(options, env) ?? [settings.url, 'url in config.yaml'];
@@ -61,24 +61,27 @@ export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
   };
 }
 
-/** The address for this call and its source; null without one. */
+/** The address for this call and its source; null if there is none. */
 function urlOf({ url }: ConnectionOptions, { DEPLOYCTL_URL: variable }: Io['env']): [string, string] | null {
   if (url !== undefined) return [url, '--url'];
   return variable === undefined ? null : [variable, 'DEPLOYCTL_URL'];
 }
 
-/** The file of authorities, or null: from the command line, else the environment, else config.yaml. */
+/**
+ * The file of certificate authorities, or null: from the command line, otherwise the environment, otherwise
+ * config.yaml.
+ */
 export function caFileOf({ caFile }: ConnectionOptions, env: Io['env'], settings: CtlSettings): string | null {
   const file = caFile ?? env['DEPLOYCTL_CA_FILE'] ?? settings.ca_file;
   return file === null ? null : resolve(file);
 }
 
-/** TLS that trusts the authorities of a file, or without one the authorities of the system. */
+/** TLS that trusts the certificate authorities of a file, or by default the system's. */
 export function contextOf(caFile: string | null): SecureContext {
   return createTlsContext(authoritiesOf(caFile));
 }
 
-/** TLS that trusts the authorities of the system and of a file: for services of others. */
+/** TLS that trusts the system's certificate authorities and a file, for third-party services. */
 export function widerContextOf(caFile: string | null): SecureContext {
   const system = authoritiesOf(null);
   return createTlsContext(caFile === null ? system : (system.concat(authoritiesOf(caFile)) as Authorities));
@@ -95,7 +98,10 @@ function othersOf(option: string): string {
   return `--${option} or DEPLOYCTL_${option.toUpperCase().replace('-', '_')}`;
 }
 
-/** The address of a service that gets a token. Throws URL_INVALID, which names the service and contains no credentials. */
+/**
+ * The address of a service that receives a token. Throws URL_INVALID, which names the service and contains no
+ * credentials.
+ */
 export function serviceUrlOf(text: string, service: string): URL {
   if (!isServiceUrl(text))
     throw usageError(
@@ -118,8 +124,8 @@ function readBundle(caFile: string | null): RootBundle {
 }
 
 /**
- * Reads an operator's token: from a file, a pipe such as /dev/fd/3, or standard input (`-`). Throws TOKEN_UNUSABLE, which
- * contains nothing of the text.
+ * Reads an operator's token from a file, a pipe such as /dev/fd/3, or standard input (`-`). Throws TOKEN_UNUSABLE,
+ * which contains no part of the text.
  */
 export async function readToken(file: string, io: Pick<Io, 'env' | 'stdin' | 'stderr'>): Promise<string> {
   const source = file === '-' ? 'standard input' : file;
@@ -141,7 +147,7 @@ async function readTokenFile(
   const stats = await opened.stat();
   if (!stats.isFIFO() && !stats.isFile())
     throw unusable(`cannot be read (${stats.isDirectory() ? 'EISDIR' : 'ENOTREG'})`);
-  // a runner writes the files of its variables so that every user of the job may read them
+  // A CI runner makes the files of its variables readable for every user of the job.
   const isOfRunner = env['CI'] === 'true';
   if (stats.isFile() && (stats.mode & 0o077) !== 0 && !isOfRunner)
     throw unusable('may be read by others', `chmod 600 ${file}`);
@@ -155,7 +161,7 @@ async function readTokenFile(
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** True for a text that has the shape of an operator's token. */
+/** True for a text in the form of an operator's token. */
 export function isToken(text: string): boolean {
   return /^dpo_[A-Za-z0-9_-]{43}$/.test(text);
 }

@@ -14,7 +14,7 @@ import {
 import { harmless, harmlessJson } from '../core/table.ts';
 import { connectionOf } from './connection.ts';
 
-/** Options that every command has. */
+/** Options of every command. */
 interface CommonOptions {
   url?: string;
   tokenFile?: string;
@@ -27,9 +27,9 @@ interface CommonOptions {
 export interface Session {
   readonly io: Io;
   readonly options: CommonOptions;
-  /** The API by the settings; the same at each call. Throws CtlErrors. */
+  /** Returns the API for the settings, the same one at each call. Throws CtlErrors. */
   readonly api: () => Promise<Api>;
-  /** Columns of the terminal, no limit elsewhere. */
+  /** Columns of the terminal; no limit for other outputs. */
   readonly width: number;
   /** Milliseconds since 1970, when the command began. */
   readonly nowMs: number;
@@ -93,8 +93,8 @@ export interface RevealOptions {
 }
 
 /**
- * Throws where a credential would come to a terminal, which keeps it in its scrollback. Called before the reveal, which
- * would invalidate the previous credential.
+ * Throws if a credential would be printed to a terminal, which keeps it in its scrollback. Called before the reveal,
+ * which would invalidate the previous credential.
  */
 export function requireDestination({ io }: Session, { output, show = false }: RevealOptions): void {
   if (output !== undefined || show || !io.stdout.isTTY) return;
@@ -108,14 +108,14 @@ function fieldsOfError(error: unknown): CtlErrorFields {
   return { exit: exits.failed, code: 'INTERNAL', message: `an error of deployctl itself (${kind})` };
 }
 
-/** An error for people: code and message, each refusal, and what to do. */
+/** Formats an error for people: code and message, each refusal, and the remedy. */
 function formatError({ code, message, remedy, refusals = [] }: CtlErrorFields): string {
   const lines = refusals.flatMap(formatRefusal);
   const advice = remedy === undefined || refusals.length > 0 ? [] : remedy.split('\n').map((line) => `  → ${line}`);
   return [`deployctl: ${code}: ${message}`, ...lines, ...advice].map(harmless).join('\n');
 }
 
-/** Each fault with its cure; a fault without a cure gets the cure of its code. */
+/** Formats each fault with its remedy; a fault without one gets the remedy of its code. */
 function formatRefusal({ code, detail, faults = [{ text: detail, cure: '' }] }: BundleRefusal): string[] {
   return faults.flatMap(({ text, cure }) => {
     const advice = cure || cureOf(code);
@@ -123,7 +123,7 @@ function formatRefusal({ code, detail, faults = [{ text: detail, cure: '' }] }: 
   });
 }
 
-/** The same for programs, as in the API's error body. */
+/** Formats an error for programs, in the form of the API's error body. */
 function formatErrorJson({ code, message, refusals = [] }: CtlErrorFields): string {
   return harmlessJson({ error: { code, message, ...(refusals.length > 0 && { refusals }) } });
 }

@@ -21,27 +21,30 @@ export interface ApiCall {
   path: string;
   query?: Record<string, string | number | undefined>;
   json?: object;
-  /** Without it as many as temporary failures allow, but one for POST, which might be done twice. */
+  /**
+   * Number of attempts; by default as many as temporary failures allow, but one for POST, which might take effect
+   * twice.
+   */
   tries?: 1;
-  /** Opens the bytes to send; called again for each try. */
+  /** Opens the bytes to send; called again for each attempt. */
   upload?: () => Promise<{ bytes: Readable; size: number }>;
-  /** Takes the bytes of an answer that is not JSON, for each try from the first one on. Its CtlErrors end the call. */
+  /** Receives the bytes of an answer that is not JSON, from the start for each attempt. Its CtlErrors end the call. */
   receive?: (bytes: Readable) => Promise<void>;
 }
 
 /** The operators' API; throws only CtlErrors. */
 export interface Api {
-  /** The object that was answered, an empty one to 204. */
+  /** Returns the answered object, an empty one for 204. */
   call: <T extends object>(call: ApiCall) => Promise<T>;
   close: () => void;
 }
 
-/** Where the API is, and who calls it. */
+/** The address of the API, and the caller's credentials. */
 export interface Connection {
   url: URL;
   token: string;
   context: SecureContext;
-  /** May name a proxy. */
+  /** The environment, which may set a proxy. */
   env: Io['env'];
 }
 
@@ -64,7 +67,7 @@ export function createApi({ url, token, context, env }: Connection, clock: Clock
   };
 }
 
-/** The result of one try. */
+/** The result of one attempt. */
 type Attempt = { json: object } | { error: CtlError; retryAfterS: number | null };
 
 const baseHeaders = { accept: 'application/json', 'user-agent': `deployctl/${version}` };
@@ -89,7 +92,7 @@ function readAnswer({ status, headers, body }: HttpAnswer, origin: string): Atte
   return { error: notOurAnswer(origin), retryAfterS: null };
 }
 
-/** No body is an empty object; undefined is not JSON. */
+/** An empty body becomes an empty object; undefined is not JSON. */
 function parseJson(body: Buffer): unknown {
   try {
     return body.length === 0 ? {} : (JSON.parse(body.toString('utf8')) as unknown);
@@ -114,12 +117,12 @@ async function withRetries(
   }
 }
 
-/** A fault before an answer was complete: at the caller's own end, or on the way. */
+/** The error of a fault before an answer was complete: local, or on the network. */
 function callError(error: unknown, origin: string, env: Io['env']): CtlError {
   return error instanceof CtlError ? error : transportError(error, origin, env);
 }
 
-/** The error of an answer other than 2xx: its own code and message where it has an error body. */
+/** The error of an answer other than 2xx, with its own code and message if it has an error body. */
 function answerError(status: number, body: unknown): CtlError {
   const { code, text } = parseErrorBody(body);
   const known = code ?? 'PROTOCOL_INVALID';
@@ -132,7 +135,9 @@ function answerError(status: number, body: unknown): CtlError {
   });
 }
 
-/** The error of a call that got no answer; `code` is an errno or the like. It names the proxy of the environment, if any. */
+/**
+ * The error of a call without an answer; `code` is an errno or similar. It names the proxy of the environment, if any.
+ */
 export function transportError(error: unknown, origin: string, env: Io['env']): CtlError {
   const { code: named } = error as { code?: unknown };
   const code = typeof named === 'string' ? named : 'UNKNOWN';
@@ -148,7 +153,7 @@ export function transportError(error: unknown, origin: string, env: Io['env']): 
   return new CtlError({ exit, code: 'PROXY_REFUSED', message, ...remedyOf('PROXY_REFUSED', 0) });
 }
 
-/** The places where an operator names trusted authorities. */
+/** The settings with which an operator names trusted authorities. */
 const callersAuthorities = '--ca-file, DEPLOYCTL_CA_FILE or ca_file';
 
 function connectionError(code: string, origin: string, untrusted: Untrusted | null): CtlError {
@@ -167,7 +172,7 @@ function notOurAnswer(origin: string): CtlError {
   return new CtlError({ exit: exits.failed, code: 'PROTOCOL_INVALID', message });
 }
 
-/** True for a status that another try may not get. */
+/** True for a status that may change with another attempt. */
 export function isTemporary(status: number): boolean {
   return [408, 425, 429].includes(status) || status >= 500;
 }
@@ -221,7 +226,7 @@ const remedies: Record<string, string> = {
   UNREACHABLE: 'check the address and whether the service runs, and try again later',
 };
 
-/** The same by status, for codes that are not listed. */
+/** Remedies by status, for codes that are not listed. */
 const remediesByStatus: Record<number, string> = {
   401: 'the token is invalid or revoked: `deployctl login` with another one',
   403: 'your role does not permit this: `deployctl whoami` shows your role and environments',
@@ -230,7 +235,7 @@ const remediesByStatus: Record<number, string> = {
   503: 'try again later',
 };
 
-/** The remedy for an error; nothing if the message is enough. */
+/** The remedy for an error; nothing if the message is sufficient. */
 function remedyOf(code: string, status: number): { remedy?: string } {
   const remedy = remedies[code] ?? cureOf(code) ?? remediesByStatus[status];
   return remedy === undefined ? {} : { remedy };
@@ -241,11 +246,11 @@ export function cureOf(code: string): string | undefined {
   return (refusals as Partial<Record<string, { cure: string }>>)[code]?.cure;
 }
 
-/** Milliseconds until a failed call is tried again, null when it is not; `random` is in [0, 1). */
+/** Milliseconds until a failed call is tried again, null if it is not; `random` is in [0, 1). */
 function retryDelayMs(retryAfterS: number | null, tries: number, random: number): number | null {
   if (tries >= maxTries) return null;
   if (retryAfterS !== null && retryAfterS > maxRetryAfterS) return null;
-  // many pipelines may have got the same Retry-After
+  // Spread the retries, because many pipelines may have received the same Retry-After.
   return (retryAfterS ?? 0) * 1000 * (1 + random / 2) + firstDelayMs * 2 ** (tries - 1) * (0.5 + random);
 }
 
@@ -254,13 +259,15 @@ const maxTries = 4;
 const maxRetryAfterS = 30;
 const firstDelayMs = 250;
 
-/** The body of an answer that explains why there is no download. */
+/** Limit of the body of an answer that explains why there is no download. */
 const errorLimit = { maxBytes: 1_048_576, tooLarge: () => new Error('the answer is too long') };
 
-/** Milliseconds. An upload may take any time while bytes flow; a push is validated before it is answered. */
+/** Milliseconds. An upload may take any time while bytes flow; a push is validated before the service answers. */
 export const timeout = { socket: 60_000, response: 300_000 };
 
-/** Sends a request; the bytes of a successful answer go to `receive`, the bytes of any other answer are its body. */
+/**
+ * Sends a request. Passes the bytes of a successful answer to `receive`; the bytes of any other answer are its body.
+ */
 export async function download(request: GotRequest, receive: (bytes: Readable) => Promise<void>): Promise<HttpAnswer> {
   const { body: bytes, ...answer } = await open(request);
   if (answer.status !== 200) return { ...answer, body: await collectBytes(bytes, errorLimit) };

@@ -29,14 +29,14 @@ export function durationOption(text: string): number {
   return Number(count) * ({ m: 60, h: 3600 }[unit] ?? 86_400);
 }
 
-/** Labels as they are given. */
+/** Formats labels in the form of the option. */
 export function formatLabels(labels: Record<string, string>): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
 }
 
-/** A wave as `parseWave` reads it; collects the waves of several options. */
+/** Parses a wave with `parseWave`; collects the waves of several options. */
 export function waveOption(text: string, previous: PlannedWave[] = []): PlannedWave[] {
   const wave = parseWave(text);
   if (wave !== null) return [...previous, wave];
@@ -45,7 +45,7 @@ export function waveOption(text: string, previous: PlannedWave[] = []): PlannedW
   );
 }
 
-/** A window as `parseWindow` reads it; collects the windows of several options. */
+/** Parses a window with `parseWindow`; collects the windows of several options. */
 export function windowOption(text: string, previous: TimeWindow[] = []): TimeWindow[] {
   const window = parseWindow(text);
   if (window !== null) return [...previous, window];
@@ -58,7 +58,10 @@ export function numberOption(text: string): number {
   return Number(text);
 }
 
-/** A value that must not be in the command line: the bytes of a file, otherwise standard input without its last newline. */
+/**
+ * Reads a value that must not be on the command line: from a file, otherwise from standard input without its last
+ * newline.
+ */
 export async function readValue(
   io: Pick<Io, 'stdin' | 'stderr'>,
   file: string | undefined,
@@ -76,10 +79,10 @@ export async function readValue(
   return textOf(await collectBytes(io.stdin, { maxBytes, tooLarge })).replace(/\r?\n$/, '');
 }
 
-/** Inputs that gave a value; a second value would be empty. */
+/** Inputs that were already read; reading them again would return nothing. */
 const readInputs = new WeakSet<Io['stdin']>();
 
-/** The secretstore's own limit of a request is 32 MiB; no variable of a process may be longer than 128 KiB. */
+/** The secretstore limits a request to 32 MiB; a variable of a process has at most 128 KiB. */
 const maxBytes = 1_048_576;
 
 function readFileOf(file: string): Buffer {
@@ -103,7 +106,7 @@ function textOf(bytes: Buffer): string {
   }
 }
 
-/** Asks for one line on the terminal, without echo. Ctrl-C and Ctrl-D end it. */
+/** Reads one line from the terminal, without echo. Ctrl-C and Ctrl-D cancel. */
 export async function readHidden({ stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>, prompt: string): Promise<string> {
   stderr.write(`${prompt}: `);
   stdin.setRawMode?.(true);
@@ -130,7 +133,7 @@ function interrupted(): CtlError {
 
 const maxSmallBytes = 65_536;
 
-/** The text of a file of at most 64 KiB. Throws FILE_UNREADABLE. */
+/** Reads the text of a file of at most 64 KiB. Throws FILE_UNREADABLE. */
 export function readSmallFile(file: string): string {
   try {
     return readRegularFile(file, maxSmallBytes).toString('utf8');

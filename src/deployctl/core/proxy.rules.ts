@@ -1,16 +1,16 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { Io } from './ctlError.ts';
 
-/** A proxy without its credentials, and the header that holds them. */
+/** A proxy without its credentials, and the header that contains them. */
 export interface Proxy {
   url: URL;
   authorization: string | null;
 }
 
 /**
- * The proxy for calls to https:// URLs, null for none. The variables are those of curl: `https_proxy`, else `all_proxy`; the
- * lower-case name goes before the upper-case one, and an empty value is none. Returns the fault of a value that is no proxy;
- * it names the variable and never the value, which may hold a password.
+ * The proxy for calls to https:// URLs, null if there is none. Uses curl's variables: `https_proxy`, otherwise
+ * `all_proxy`. A lower-case name takes precedence over an upper-case one, and an empty value means no proxy. For an
+ * invalid value, returns the fault; it contains the variable's name and never its value, which may contain a password.
  */
 export function proxyOf(env: Io['env']): Proxy | null | { fault: string } {
   const names = ['https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'];
@@ -33,7 +33,7 @@ function parseProxy(text: string): Proxy | null {
   if (credentials === null) return null;
   const authorization = credentials === ':' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`;
   const plain = new URL(`${url.protocol}//${url.host}`);
-  // as curl; URL drops the port that is the default of its scheme
+  // Use curl's default port 1080: the URL class drops a port that is the default of its scheme.
   if (plain.protocol === 'http:' && plain.port === '' && !/:80\/*$/.test(written)) plain.port = '1080';
   return { url: plain, authorization };
 }
@@ -47,8 +47,9 @@ function credentialsOf({ username, password }: URL): string | null {
 }
 
 /**
- * Whether a host is called without the proxy, as curl decides by `no_proxy`: `*`, or a list of names, addresses, and ranges of
- * addresses such as 10.0.0.0/8. A name includes its subdomains. Names are not looked up, and `localhost` must be listed too.
+ * Whether a host is called without the proxy, by curl's rules for `no_proxy`: `*`, or a list of names, addresses and
+ * address ranges such as 10.0.0.0/8. A name includes its subdomains. Names are not resolved, and `localhost` must be
+ * listed too.
  */
 export function isExempt(hostname: string, env: Io['env']): boolean {
   const list = isSet(env['no_proxy']) ? env['no_proxy'] : env['NO_PROXY'];

@@ -29,10 +29,10 @@ describe('deployctl calls the service through', () => {
     ['HTTPS_PROXY without a scheme', (at) => ({ HTTPS_PROXY: at }), true],
     ['ALL_PROXY', (at) => ({ ALL_PROXY: `http://${at}/` }), true],
     ['https_proxy before HTTPS_PROXY', (at) => ({ https_proxy: at, HTTPS_PROXY: 'http://127.0.0.1:1' }), true],
-    ['HTTPS_PROXY where https_proxy is empty', (at) => ({ https_proxy: '', HTTPS_PROXY: at }), true],
-    ['https_proxy although no_proxy names others', (at) => ({ https_proxy: at, no_proxy: 'example.org' }), true],
-    ['nothing where no_proxy names the host', (at) => ({ https_proxy: at, no_proxy: 'a.example, localhost' }), false],
-    ['nothing where only http_proxy is set', (at) => ({ http_proxy: at, HTTP_PROXY: at }), false],
+    ['HTTPS_PROXY if https_proxy is empty', (at) => ({ https_proxy: '', HTTPS_PROXY: at }), true],
+    ['https_proxy if no_proxy contains other hosts', (at) => ({ https_proxy: at, no_proxy: 'example.org' }), true],
+    ['no proxy if no_proxy contains the host', (at) => ({ https_proxy: at, no_proxy: 'a.example, localhost' }), false],
+    ['no proxy if only http_proxy is set', (at) => ({ http_proxy: at, HTTP_PROXY: at }), false],
   ])('%s', async (_, variables, isProxied) => {
     const env = { DEPLOYCTL_URL: urlOf('localhost'), ...variables(proxy.address) };
     expect(await whoAmI(env)).toMatchObject({ exit: 0, stdout: expect.stringContaining('ci') as string });
@@ -41,7 +41,7 @@ describe('deployctl calls the service through', () => {
   });
 });
 
-it('gives the proxy its user and password, and nobody else', async () => {
+it("sends the proxy's user and password only to the proxy", async () => {
   const { exit } = await whoAmI({ https_proxy: `http://${credentials}${proxy.address}` });
   expect(exit).toBe(0);
   const authorization = `Basic ${Buffer.from(`ci:${password}`).toString('base64')}`;
@@ -52,7 +52,7 @@ it.each([
   [407, 1, 'PROXY_REFUSED: the proxy http://127.0.0.1:'],
   [403, 1, 'answered 403 to a tunnel to 127.0.0.1'],
   [503, 75, 'answered 503 to a tunnel to 127.0.0.1'],
-])('takes %i of the proxy for its own refusal, not for an answer of the service', async (status, exit, text) => {
+])('reports status %i from the proxy as its refusal, not as an answer of the service', async (status, exit, text) => {
   const refusing = await startConnectProxy(1, status);
   started.push(refusing);
   const outcome = await whoAmI({ https_proxy: `http://${credentials}${refusing.address}` });
@@ -73,7 +73,7 @@ it.each([
     'PROXY_INVALID: https_proxy is not an http://',
   ],
   ['refuses a proxy that is not a URL', `http://${credentials}:x`, 2, 'PROXY_INVALID'],
-  ['refuses a password that is wrongly encoded', 'http://ci:geh%@127.0.0.1:1', 2, 'PROXY_INVALID'],
+  ['refuses a password with invalid encoding', 'http://ci:geh%@127.0.0.1:1', 2, 'PROXY_INVALID'],
 ])('%s', async (_, https_proxy, exit, text) => {
   expect(await whoAmI({ https_proxy })).toMatchObject({ exit, stderr: expect.stringContaining(text) as string });
 });
@@ -87,7 +87,10 @@ it('verifies the certificate of the service through the tunnel', async () => {
   });
   expect(untrusted).toMatchObject({ exit: 1, stderr: expect.stringContaining('TLS_UNTRUSTED') as string });
   const misnamed = await whoAmI({ https_proxy: proxy.address, DEPLOYCTL_URL: urlOf('127.0.0.9') });
-  expect(misnamed).toMatchObject({ exit: 1, stderr: expect.stringContaining('not for 127.0.0.9') as string });
+  expect(misnamed).toMatchObject({
+    exit: 1,
+    stderr: expect.stringContaining('certificate is for another name') as string,
+  });
 });
 
 it.each([
@@ -118,6 +121,6 @@ it.each([
   ['http://p:80', 'http://p/'],
   ['https://p', 'https://p/'],
   ['http://u@[fd00::1]:8', 'http://[fd00::1]:8/'],
-])('the proxy %s is %s', (https_proxy, url) => {
+])('parses the proxy %s as %s', (https_proxy, url) => {
   expect(proxyOf({ https_proxy })).toMatchObject({ url: new URL(url) });
 });

@@ -8,8 +8,8 @@ import type { Io } from './ctlError.ts';
 import { isExempt, type Proxy, proxyOf } from './proxy.rules.ts';
 
 /**
- * Agents that reach https:// URLs through the proxy of the environment, where it names one. Calls to http:// URLs, which are
- * on this host, are always direct: a proxy would read their token.
+ * Agents that call https:// URLs through the proxy of the environment, if it is set. Calls to http:// URLs, which are
+ * on this host, are always direct, because a proxy could read their token.
  */
 export function createProxyAgents(context: SecureContext, env: Io['env'], pool = { keepAlive: true }): Agents {
   const direct = createAgents({ context }, { ...pool, connectTimeoutMs });
@@ -26,15 +26,15 @@ interface Route {
   direct: HttpsAgent;
 }
 
-/** Milliseconds until a service must have accepted a direct connection. */
+/** Milliseconds within which a service must accept a direct connection. */
 const connectTimeoutMs = 10_000;
 
-/** Milliseconds until a proxy must have opened a tunnel. */
+/** Milliseconds within which a proxy must open a tunnel. */
 const tunnelTimeoutMs = 30_000;
 
 /**
- * Tunnels by CONNECT. The library would pass on the refusal of a proxy as if the service had answered; here it is an error
- * whose code is `PROXY_` and the status. The library logs the URL of the proxy, so that it never sees the credentials in it.
+ * Opens tunnels by CONNECT. The library would pass on a proxy's refusal as the service's answer; here it is an error
+ * with the code `PROXY_` and the status. The library logs the proxy's URL, so it never gets the credentials in it.
  */
 class TunnelAgent extends HttpsProxyAgent<string> {
   readonly #route: Route;
@@ -54,12 +54,12 @@ class TunnelAgent extends HttpsProxyAgent<string> {
   override async connect(...[request, options]: Parameters<HttpsProxyAgent<string>['connect']>): Promise<Socket> {
     const { proxy, env, direct, context } = this.#route;
     const host = options.host ?? '';
-    // the base class takes an agent in place of a socket
+    // The base class accepts an agent instead of a socket.
     if (isExempt(host, env)) return direct as unknown as Socket;
     if ('fault' in proxy) throw coded('PROXY_INVALID');
     const verified = {
       ...{ secureContext: context, rejectUnauthorized: true },
-      // without a name, as for an address, Node would compare the certificate with `localhost`
+      // Without a name, as for an address, Node would compare the certificate with `localhost`.
       checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
     };
     const socket = await this.#withinLimit(() => super.connect(request, { ...options, ...verified }));
@@ -67,7 +67,7 @@ class TunnelAgent extends HttpsProxyAgent<string> {
     return socket;
   }
 
-  /** Ends the connection to the proxy when there is no tunnel in time, or ever. */
+  /** Closes the connection to the proxy if the tunnel is not opened in time, or fails. */
   async #withinLimit(connect: () => Promise<Socket>): Promise<Socket> {
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(), tunnelTimeoutMs);
