@@ -16,7 +16,7 @@ export interface ApplyInput extends ApplyStart {
 }
 
 interface ApplyContext {
-  /** What the states up to now have made. */
+  /** The outputs of the states that have already run. */
   cargo: object;
   engineAnswered: boolean;
   outcome: Outcome;
@@ -50,12 +50,12 @@ const endInterrupted = {
   actions: setFault,
 } as const;
 
-/** Does not compile where the service takes what no earlier state has made; the message names it. */
+/** Does not compile if the service needs an output that no earlier state produces; the error names that output. */
 type Ready<TCargo, TTakes> = TCargo extends TTakes ? unknown : { notMadeYet: Exclude<keyof TTakes, keyof TCargo> };
 
 /**
- * States that run one after the other. Each service gets as its input what the states before it have made, and its output
- * is added to that. `TBefore` is the cargo in the last state, `TCargo` the one after it.
+ * Consecutive states. The input of each service is the cargo: the outputs of all states before it. Its own output is
+ * added to the cargo. `TBefore` is the type of the cargo in the last state, `TCargo` its type after that state.
  */
 interface Line<TBefore, TCargo> {
   state<TService extends keyof ApplyServices>(
@@ -63,12 +63,12 @@ interface Line<TBefore, TCargo> {
     service: TService & Ready<TCargo, InputFrom<ApplyServices[TService]>>,
     description: string,
   ): Line<TCargo, TCargo & OutputFrom<ApplyServices[TService]>>;
-  /** Where a fault of the last state leads, unless the tick was interrupted; without this, a fault ends the machine. */
+  /** Target of a fault in the last state, unless the tick was interrupted; without it, a fault ends the machine. */
   onFault(
     target: TBefore extends Omit<FailedAttempt, 'outcome'> ? string : never,
     description?: string,
   ): Line<TBefore, TCargo>;
-  /** The states, of which the last one leads to `next`. */
+  /** The states; the last one leads to `next`. */
   to(next: string, description: string): Record<string, StateConfig>;
 }
 
@@ -105,7 +105,7 @@ function configOf({ service, description, fault }: LineState, onDone: { target: 
   return { description, invoke } as StateConfig;
 }
 
-/** The empty line of an apply, whose first state gets the input of the machine. */
+/** The first link of the chain, without states; the first state gets the input of the machine. */
 export const applyLine = (): Line<ApplyStart, ApplyStart> => lineOf([]);
 
 const composeFails = 'any | check-in returns `apply` | compose pull or up fails';

@@ -39,11 +39,11 @@ it('has a row for every event of the machine', () => {
   expect(new Set(rows.map(([{ type }]) => type))).toEqual(new Set(events));
 });
 
-it('has revealed no kit, removes no volumes and has finished nothing when it is new', () => {
+it('starts without a revealed kit, without removing volumes and without finished steps', () => {
   expect(newBackend).toEqual({ state: 'created', generation: 0, purgeVolumes: false, finished: [] });
 });
 
-it('counts a generation for each reveal, and for nothing else', () => {
+it('counts a generation for each reveal, and for no other event', () => {
   const once = nextBackend(newBackend, reveal)!;
   expect(once).toEqual({ ...newBackend, state: 'invited', generation: 1 });
   expect(nextBackend(nextBackend(once, checkIn)!, reveal)).toMatchObject({ state: 'active', generation: 2 });
@@ -63,7 +63,7 @@ it('is retired after each finishing step has succeeded, in any order and however
   expect(twice).toMatchObject({ state: 'finishing', finished: ['deleteIdentity'] });
 });
 
-it('removes volumes if the newest request for retirement says so', () => {
+it('removes volumes if the latest retirement request says so', () => {
   const retiring = nextBackend({ ...newBackend, state: 'active' }, retire())!;
   const purging = nextBackend(retiring, { ...retire(), purgeVolumes: true })!;
   expect([retiring.purgeVolumes, purging.purgeVolumes]).toEqual([false, true]);

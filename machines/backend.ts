@@ -4,7 +4,7 @@ import { assign, initialTransition, setup, transition, type SnapshotFrom } from 
 export const finishingSteps = ['revokeToken', 'deleteIdentity', 'destroySecrets'] as const;
 export type FinishingStep = (typeof finishingSteps)[number];
 
-/** What the tenancy service keeps of a backend's life, beside its state. */
+/** The facts that the tenancy service stores about a backend, in addition to its state. */
 export interface BackendFacts {
   /** Counts the reveals of the install kit; only grants and tokens of the newest generation are accepted. */
   generation: number;
@@ -14,7 +14,7 @@ export interface BackendFacts {
   finished: FinishingStep[];
 }
 
-/** What happens to a backend. `force`, `purge_volumes`: docs/operating.md, Retire a host. */
+/** An event in the life of a backend. `force`, `purge_volumes`: docs/operating.md, Retire a host. */
 export type BackendEvent =
   | { type: 'REVEAL_KIT' }
   | { type: 'CHECK_IN' }
@@ -103,7 +103,7 @@ export const backend = setup({
 
 export type BackendState = SnapshotFrom<typeof backend>['value'];
 
-/** States of backends whose hosts are to run what is desired. */
+/** States of backends whose hosts should run the desired bundle. */
 export const hostStates: readonly BackendState[] = ['active', 'offline'];
 
 /** A backend's row, as far as its life is concerned. */
@@ -125,7 +125,7 @@ export function nextBackend(record: BackendRecord, event: BackendEvent): Backend
   return next;
 }
 
-/** Transitions that were computed before: the check-ins of a fleet are nearly all the same one. */
+/** Cache of computed transitions: nearly all check-ins of a fleet cause the same one. */
 const transitions = new Map<string, BackendRecord | null>();
 const MAX_TRANSITIONS = 1000;
 

@@ -1,7 +1,7 @@
 import { Fault, refusedFault, throwIfStopped } from './fault.ts';
 import type { Refusal } from './refusals.ts';
 
-it('carries an ending and one line, and nothing else unless it is given', () => {
+it('contains an ending and one line, and other details only if they are given', () => {
   const nothing = { code: null, tail: null, retryAfterS: null, isTimeout: false, refusals: [] };
   expect(new Fault('failed', 'failed: pull')).toMatchObject({
     ...nothing,
@@ -12,13 +12,13 @@ it('carries an ending and one line, and nothing else unless it is given', () => 
   });
 });
 
-it('carries the details that it is given', () => {
+it('contains the given details', () => {
   const details = { code: 'PULL_FAILED', tail: 'no space', retryAfterS: 0, isTimeout: true };
   const fault = new Fault('failed', 'failed: pull', { ...details, moreLines: ['twice'] });
   expect(fault).toMatchObject({ ...details, lines: ['failed: pull', 'twice'] });
 });
 
-it('words one line for each refusal and carries the code of the first', () => {
+it('has one line for each refusal and the code of the first', () => {
   const refusals: Refusal[] = [
     { code: 'ENV_INCOMPLETE', detail: 'unresolved: A' },
     { code: 'COMPOSE_REFUSED', detail: 'web: build' },

@@ -2,7 +2,7 @@ import type { Ending } from './endings.ts';
 import type { FaultFacts } from './types.ts';
 import { formatRefusal, type Refusal } from './refusals.ts';
 
-/** What a fault carries besides its ending. */
+/** Details of a fault in addition to its ending. */
 export interface FaultDetails {
   code?: string;
   tail?: string;
@@ -12,9 +12,12 @@ export interface FaultDetails {
   retryAfterS?: number | null;
   /** The step exceeded its timeout. */
   isTimeout?: boolean;
-  /** What a refused bundle is refused for. */
+  /** The refusals of a refused bundle. */
   refusals?: Refusal[];
-  /** What to do about a certificate that is not trusted; `authority` names the one to trust, where that is a cure. */
+  /**
+   * How to fix an untrusted certificate; `authority` is the certificate authority to trust, if trusting it fixes the
+   * problem.
+   */
   certificate?: { cure: string; authority: string | null };
 }
 
@@ -46,12 +49,12 @@ export class Fault extends Error {
   }
 }
 
-/** What a fault says, as plain data. */
+/** The content of a fault as plain data. */
 export function faultFacts({ ending, code, lines, tail }: Fault): FaultFacts {
   return { ending, code, lines, tail };
 }
 
-/** The fault that such data describe. */
+/** Creates the fault from its plain data. */
 export function faultOf({ ending, code, lines: [line = '', ...moreLines], tail }: FaultFacts): Fault {
   return new Fault(ending, line, { ...(code !== null && { code }), ...(tail !== null && { tail }), moreLines });
 }
@@ -66,7 +69,7 @@ export function stoppedFault(): Fault {
   return new Fault('stopped', 'stopped by SIGTERM');
 }
 
-/** A check-in during a wait announced something else; the next tick does that. */
+/** A check-in during a wait announced another desired state; the next tick applies it. */
 export function supersededFault(announced: string): Fault {
   return new Fault('superseded', `superseded: ${announced}; the next tick does that`);
 }

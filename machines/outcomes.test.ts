@@ -43,7 +43,7 @@ it('names the file in which the bootstrap grant is missing', () => {
   });
 });
 
-it('takes only a stop, a lost engine and another announced bundle for an interruption', () => {
+it('treats only a stop, a lost engine and another announced bundle as an interruption', () => {
   expect(endingNames.filter((ending) => isInterruption(new Fault(ending, 'any line')))).toEqual([
     'interrupted',
     'superseded',

@@ -23,7 +23,7 @@ export function pausedOutcome({ line }: RetryDelay): Outcome {
   return { ...plainOutcome('paused'), lines: [line] };
 }
 
-/** A hold, the windows of this host or the leader of its swarm defer what is desired. */
+/** A hold, the maintenance windows of this host or the leader of its swarm defer the desired state. */
 export function deferredOutcome({ ending, line, reason }: Deferral): Outcome {
   return { ...plainOutcome(ending), lines: [line], reason };
 }
@@ -36,7 +36,10 @@ export function tokenAbsentOutcome(grantFile: string): Outcome {
 /** Endings of a tick that was cut short; the next tick continues. */
 const interruptions: readonly Ending[] = ['stopped', 'interrupted', 'superseded'];
 
-/** An error of a step; an engine that answered earlier in this tick, and does not answer now, interrupts the tick. */
+/**
+ * The outcome for an error of a step. If the engine answered earlier in this tick and does not answer now, the tick
+ * counts as interrupted.
+ */
 export function stepError(error: unknown, engineAnswered: boolean): unknown {
   if (!engineAnswered || !(error instanceof Fault) || error.code !== 'RUNTIME_UNAVAILABLE') return error;
   const [line = '', ...others] = error.lines;
@@ -49,7 +52,7 @@ export function isInterruption(error: unknown): boolean {
   return error instanceof Fault && wasInterrupted(error);
 }
 
-/** The same for an outcome. */
+/** True when the outcome cut the tick short, as above. */
 export function wasInterrupted({ ending }: { ending: Ending }): boolean {
   return interruptions.includes(ending);
 }

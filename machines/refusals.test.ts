@@ -1,6 +1,6 @@
 import { formatRefusal, refusalWith } from './refusals.ts';
 
-it('joins its faults, and as one text each with the cure that it has', () => {
+it('joins its faults into one line, and returns each fault as a text with its cure', () => {
   const refusal = refusalWith('COMPOSE_REFUSED', [
     { text: 'web: build', cure: 'name it by image' },
     { text: 'and 2 more', cure: '' },

@@ -79,7 +79,7 @@ export const refusalCodes = Object.keys(refusals) as RefusalCode[];
 export interface Refusal {
   code: RefusalCode;
   detail: string;
-  /** The faults that `detail` joins, each with its cure, of a check that knows one. */
+  /** The joined faults of `detail`, each with its cure, if the check has cures. */
   faults?: RefusedFault[];
 }
 

@@ -49,7 +49,7 @@ const outputs: Record<string, unknown[]> = {
   tick: endingNames.map(plainOutcome),
 };
 
-/** Services that are tried with every kind of fault; a bug and one failure suffice for the others. */
+/** Services that are tested with every kind of fault; for the others, a bug and one failure are enough. */
 const servicesWithEveryError = [
   'acquireLock',
   'checkIn',

@@ -47,11 +47,11 @@ it.each([
   [skip, 'updating'],
   [endSoak, 'soaking'],
   [pass, 'gated'],
-] as const)('is done after its last wave, by %j in %s', (event, state) => {
+] as const)('is done after its last wave: %j in %s', (event, state) => {
   expect(stateAfter({ ...inFirstWave, started: 2, state }, event)).toBe('done');
 });
 
-it('asks the gate after each wave, the last one too', () => {
+it('asks the gate after each wave, including the last one', () => {
   const [first, last] = [1, 2].map((started) => ({ ...inFirstWave, started, isGated: true }));
   expect([first!, last!].map((facts) => stateAfter({ ...facts, state: 'soaking' }, endSoak))).toEqual([
     'gated',
@@ -70,7 +70,7 @@ it('counts the waves that it starts, and halts with a reason until it is resumed
   expect(nextRollout(halted, abort)).toMatchObject({ state: 'aborted', haltedBy: null });
 });
 
-it('waits for its first wave again when it is resumed before that has started', () => {
+it('waits for its first wave again if it is resumed before that wave has started', () => {
   const halted = nextRollout(newRollout({ waves: 2, isGated: false }), halt)!;
   expect(nextRollout(halted, resume)).toMatchObject({ state: 'pending', started: 0, haltedBy: null });
 });

@@ -1,25 +1,25 @@
 import { assign, initialTransition, setup, transition, type SnapshotFrom } from 'xstate';
 
 /**
- * What has halted a rollout: an operator, an abort that is not done, failures over the limit, the answer at a gate or none in
- * time, or the restore of a backup.
+ * Why a rollout is halted: an operator, an unfinished abort, too many failures, a denial or a timeout at a gate, or a
+ * restored backup.
  */
 export const haltReasons = ['operator', 'abort', 'failures', 'gate', 'restore'] as const;
 export type HaltReason = (typeof haltReasons)[number];
 
-/** What the tenancy service keeps of a rollout, beside its state. */
+/** The facts that the tenancy service stores about a rollout, in addition to its state. */
 export interface RolloutFacts {
-  /** How many waves it has. */
+  /** Total number of waves. */
   waves: number;
-  /** How many of them have started; the last of these is the current one. */
+  /** Number of waves that have started; the last of them is the current one. */
   started: number;
-  /** After the success of a wave, its gate is asked. */
+  /** The gate is asked after a wave succeeds. */
   isGated: boolean;
   /** Null unless it is halted. */
   haltedBy: HaltReason | null;
 }
 
-/** What happens to a rollout. */
+/** An event of a rollout. */
 export type RolloutEvent =
   | { type: 'START_WAVE' }
   | { type: 'SKIP_WAVE' }
@@ -31,8 +31,9 @@ export type RolloutEvent =
   | { type: 'ABORT' };
 
 /**
- * A rollout: a bundle that becomes the desired one of an env wave by wave. The machine never runs: the tenancy service keeps
- * state and facts in a row, asks `nextRollout` at each event, and stores the result in the transaction of the event.
+ * A rollout makes a bundle the desired one of an environment, wave by wave. The machine never runs: the tenancy service
+ * keeps state and facts in a row, calls `nextRollout` at each event, and stores the result in the same transaction as
+ * the event.
  */
 export const rollout = setup({
   types: { context: {} as RolloutFacts, events: {} as RolloutEvent },

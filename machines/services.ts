@@ -14,18 +14,18 @@ import type {
 
 /**
  * Declares a service that the machines invoke, by name, input and output; `src/agent/createAgent.ts` provides the
- * implementations. A service without one rejects with its name.
+ * implementations. A service without an implementation rejects with its name.
  */
 function declareService<TOutput = void, TInput = void>(name: string): PromiseActorLogic<TOutput, TInput> {
   return fromPromise<TOutput, TInput>(() => Promise.reject(new Error(`service "${name}" was not provided`)));
 }
 
-/** Stands in for an action that `createAgent` must provide. */
+/** Placeholder for an action that `createAgent` must provide. */
 export function actionNotProvided(name: string, _params?: unknown): never {
   throw new Error(`action "${name}" was not provided`);
 }
 
-/** The hold that stood when the tick began; undefined when it could not be read: one may stand then. */
+/** The hold at the start of the tick; undefined when it could not be read, so that there may be one. */
 interface Held {
   hold: StandingHold | null | undefined;
 }
@@ -61,11 +61,11 @@ export interface RevertResult {
   /** True when the containers run the image ids that ran before the attempt. */
   reverted: boolean;
   lines: string[];
-  /** The last output of what failed, the revert included. */
+  /** The last output of the failed step, including the revert. */
   tail: string | null;
 }
 
-/** Parts of the cargo that `apply` hands on and does not look into; `src/agent/release/cargo.ts` says what they are. */
+/** Parts of the cargo that `apply` passes on without reading; `src/agent/release/cargo.ts` defines them. */
 export interface CargoParts {
   signatures: unknown;
   contents: unknown;
@@ -76,43 +76,43 @@ export interface CargoParts {
   started: unknown;
 }
 
-/** What an apply starts from. */
+/** The initial cargo of an apply. */
 export interface ApplyStart extends Held {
   desired: DesiredState;
 }
 
 /**
- * What the states of `apply` make, each named by what made it. Values of secrets are no part of it: they stay in the vault,
- * and a text that contains one travels as the name under which the vault keeps it.
+ * The outputs of the states of `apply`, each named after its content. They never contain values of secrets: these stay
+ * in the vault, and a text that contains a secret is replaced by its key in the vault.
  */
 export interface Cargo<TParts extends CargoParts = CargoParts> extends ApplyStart {
   /** Made by `download`. */
   archive: Archive;
-  /** Made by `verifySignatures`: genuine signatures of the archive; null where the host trusts none. */
+  /** Made by `verifySignatures`: valid signatures of the archive; null if the host trusts no signers. */
   signatures: TParts['signatures'];
-  /** Made by `unpack`. */
+  /** Made by `unpack`: files and directories of the bundle. */
   bundle: Bundle;
   /** Made by `unpack`: files and directories of the bundle. */
   contents: TParts['contents'];
-  /** Made by `unpack`: who signed the bundle. */
+  /** Made by `unpack`: the signers of the bundle. */
   signers: readonly string[];
   /** Made by `validateBundle`: the compose files, read once. */
   project: TParts['project'];
-  /** Made by `validateBundle`: true where this host has applied the same content before. */
+  /** Made by `validateBundle`: true if this host has already applied the same content. */
   isApplied: boolean;
-  /** Made by `readSecrets`: names of the variables whose values the vault has. */
+  /** Made by `readSecrets`: names of the variables whose values are in the vault. */
   secrets: readonly string[];
-  /** Made by `validateRenderedModel`: what compose rendered. */
+  /** Made by `validateRenderedModel`: the model that compose rendered. */
   model: TParts['model'];
-  /** Made by `verifyImages`: images with their digests, and the services that run them. */
+  /** Made by `verifyImages`: images with their digests, and the services that use them. */
   images: TParts['images'];
-  /** Made by `renderRelease`: what is on the disk. */
+  /** Made by `renderRelease`: the release on disk. */
   release: TParts['release'];
-  /** Made by `startContainers`: how long the containers may take. */
+  /** Made by `startContainers`: the time limit for the containers to become healthy. */
   started: TParts['started'];
 }
 
-/** A service that takes and makes these parts of the cargo. */
+/** A service with the parts of the cargo that it needs and the parts that it adds. */
 type Step<
   TParts extends CargoParts,
   TTakes extends keyof Cargo,
@@ -125,7 +125,10 @@ export type FailedAttempt<TParts extends CargoParts = CargoParts> = Pick<
   'desired' | 'hold' | 'bundle' | 'release'
 > & { outcome: Outcome };
 
-/** What each service of `apply` takes of the cargo, and what it adds; one that takes what is not made yet does not compile. */
+/**
+ * The cargo that each service of `apply` needs and adds. A service that needs a part before it is made does not
+ * compile.
+ */
 export interface ApplyServices<T extends CargoParts = CargoParts> {
   download: Step<T, 'desired' | 'hold', 'archive'>;
   verifySignatures: Step<T, 'archive', 'signatures'>;

@@ -7,7 +7,7 @@ import { loop } from './loop.ts';
 import { rollout } from './rollout.ts';
 import { tick } from './tick.ts';
 
-/** What the compiler does not check: a misspelt name in a machine fails only when its transition is taken. */
+/** Checks that the compiler cannot make: a misspelt name in a machine fails only when its transition is taken. */
 const machines: AnyStateMachine[] = [tick, apply, down, loop, backend, rollout];
 
 /** States that need no description. */
@@ -66,7 +66,7 @@ describe.each(machines.map((machine) => [machine.id, machine] as const))('%s', (
   });
 });
 
-it('does not compile where a state of an apply asks for what no state before it has made', () => {
+it('does not compile if a state of an apply needs an output that no state before it has produced', () => {
   const line = applyLine();
   // @ts-expect-error nothing is unpacked yet
   expect(line.state('validatingBundle', 'validateBundle', '')).toBeDefined();

@@ -7,7 +7,7 @@ import { plainOutcome, wasInterrupted } from './outcomes.ts';
 import { tick } from './tick.ts';
 import type { DesiredState, Outcome, RunOptions } from './types.ts';
 
-/** Choices of a tick that no row of the specification's table shows. */
+/** Decisions of a tick that are not in the specification's table. */
 const bearerRefused = facts.failsWith('unauthenticated', 'AGENT_UNAUTHENTICATED: bearer refused');
 const offline = facts.failsWith('offline', 'temporary network failure: connection refused');
 const stopped = facts.failsWith('stopped', 'stopped by SIGTERM');
@@ -54,7 +54,7 @@ it.each<[string, DesiredState | facts.Throws, Record<string, unknown>, boolean]>
   if (isHealed) expect(output).toMatchObject(outcome);
 });
 
-it('gives the healing what is observed and desired', () => {
+it('passes the observed and the desired state to the heal', () => {
   const answers = { observeHost: facts.hostUnhealthy, heal: plainOutcome('converged') };
   const { serviceCalls } = simulate(tick, facts.serverStart, facts.serviceAnswers(facts.desiredNone, answers));
   expect(serviceCalls).toContainEqual([
@@ -77,7 +77,7 @@ it.each<[ending: string, reason: string, desired: DesiredState]>([
   ['held', 'waits:hold', { ...facts.desiredInBackoff, deferral: facts.desiredHeld.deferral }],
   ['outsideWindow', 'waits:window', facts.desiredOutsideWindow],
   ['converged', 'leader:manager-1', facts.desiredByLeader],
-])('ends %s with the heartbeat of a host that waits, keeps the token and starts nothing', (ending, reason, desired) => {
+])('ends %s with the heartbeat of a waiting host, renews the token and starts nothing', (ending, reason, desired) => {
   const { path, serviceCalls, output } = simulate(tick, facts.pruneStart, facts.serviceAnswers(desired));
   expect(path.slice(path.indexOf('deciding') + 1).join(' ')).toBe(
     `recordingOutcome reporting decidingPrune pruning renewingToken releasingLock selectingEnding ${ending}`,
@@ -88,7 +88,7 @@ it.each<[ending: string, reason: string, desired: DesiredState]>([
   );
 });
 
-it('undoes an attempt that was cut short in spite of a hold, and a healthy host under a hold is converged', () => {
+it('reverts an interrupted attempt and converges a healthy host in spite of a hold', () => {
   const deferral = { ...facts.desiredHeld.deferral!, mayHeal: true };
   const answers = { observeHost: facts.hostAttemptInProgress, heal: plainOutcome('converged') };
   const undone = simulate(tick, facts.serverStart, facts.serviceAnswers({ ...facts.desiredHeld, deferral }, answers));
@@ -163,7 +163,7 @@ describe('an apply that fails after its promotion', () => {
 
   const engineGone = facts.failsWith('failed', 'RUNTIME_UNAVAILABLE: no answer', { code: 'RUNTIME_UNAVAILABLE' });
 
-  it.each([stopped, interrupted, engineGone])('reverts nothing if it was cut short: $throws.line', (cut) => {
+  it.each([stopped, interrupted, engineGone])('reverts nothing if it was interrupted: $throws.line', (cut) => {
     const { path, output } = applying({ pull: cut });
     expect(path.slice(-2)).toEqual(['pulling', 'done']);
     expect(wasInterrupted(output as Outcome)).toBe(true);

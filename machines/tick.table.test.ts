@@ -119,7 +119,7 @@ function playTick(start: RunOptions, answers: Record<string, unknown>): Simulati
   return simulate(tick, start, answers);
 }
 
-/** The input that each service must receive; services that are not listed need none. */
+/** The input that each service must receive; services that are not listed are not checked. */
 function inputsOf(
   { intent }: RunOptions,
   answer: DesiredState | facts.Throws,
@@ -145,7 +145,7 @@ function inputsOf(
   };
 }
 
-/** What each service of an apply gets: what the services before it have made, in the order of the machine. */
+/** The input of each service of an apply: the outputs of the services before it, in the order of the machine. */
 function cargoBefore(start: object): Record<string, object> {
   let cargo = start;
   return Object.fromEntries(

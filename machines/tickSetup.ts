@@ -117,8 +117,8 @@ function endingMetaOf(context: TickContext) {
 }
 
 /**
- * True when an ending that changed no container leaves an unhealthy host, whose applied release is then healed all the same (spec
- * §7.6): a failed check-in, a refused bundle, images that could not be pulled.
+ * True when the tick ends without changing containers on an unhealthy host: the check-in failed, the bundle was
+ * refused, or images could not be pulled. The applied release is then still healed (spec §7.6).
  */
 function mayHealDespite({ observed, desired, outcome }: TickContext): boolean {
   const isUnhealthy = observed?.healthy === false && observed.engineAvailable && observed.leader === null;
@@ -128,7 +128,10 @@ function mayHealDespite({ observed, desired, outcome }: TickContext): boolean {
   return wasTried && outcome.ending !== 'applied' && !outcome.reverted;
 }
 
-/** While a bundle waits for its retry or for a window, the applied release is healed as usual; a hold defers that too. */
+/**
+ * While a bundle waits for its retry or a maintenance window, the applied release is healed as usual; a hold also
+ * defers healing.
+ */
 function mayHeal(desired: DesiredState | null): boolean {
   if (desired?.deferral) return desired.deferral.mayHeal;
   return desired?.action === 'none' || awaitsRetry(desired);

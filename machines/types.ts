@@ -15,7 +15,9 @@ export interface RunOptions {
   laptopMode: boolean;
 }
 
-/** What a tick finds on disk at its start: which credentials exist, without their values, and the hold of an operator. */
+/**
+ * The facts on disk at the start of a tick: which credentials exist, without their values, and the hold of an operator.
+ */
 export interface FoundOnDisk {
   hasToken: boolean;
   hasGrant: boolean;
@@ -24,24 +26,24 @@ export interface FoundOnDisk {
   hold: StandingHold | null;
 }
 
-/** A text, or the name under which the vault keeps one that contains a secret. */
+/** A text, or the key of the vault under which a text with a secret is stored. */
 export type Concealed = string & { readonly isConcealed: true };
 
-/** An order of the host's operator that nothing be applied, healed or taken down there. */
+/** An order by the host's operator to apply, heal and take down nothing on this host. */
 export interface Hold {
   /** When it ends by itself (RFC 3339, UTC). */
   until: string;
-  /** One line of the operator's. */
+  /** The reason, in one line by the operator. */
   reason: string | null;
-  /** Login name of who made it, as the host knew it; absent where it knew none, and in holds of older versions. */
+  /** Login name of the user who set the hold; absent if it was unknown, and in holds of older versions. */
   by?: string;
 }
 
-/** A hold that has not ended. */
+/** A hold that has not expired. */
 export interface StandingHold extends Hold {
-  /** When its file was written, or now for one from the future. */
+  /** Time at which its file was written; now if that time is in the future. */
   since: string;
-  /** True when its file tells neither end nor reason; then the reason says so. */
+  /** True when its file has no readable end and reason; the reason then says so. */
   isDamaged: boolean;
 }
 
@@ -64,18 +66,19 @@ export interface ReportedContainer {
   exit_code: number | null;
 }
 
-/** What is wrong with one service of the applied release, and how a heal cures it. */
+/** The problem of one service of the applied release, and how a heal fixes it. */
 export interface ServiceProblem {
   service: string;
   /** For operators: `exited(1)`, `missing`, `unhealthy for 90s`. */
   detail: string;
   /**
-   * `start`: compose creates or starts what is missing; `restart`: the containers run and are restarted; `recreate`: the
-   * containers are removed, and compose creates them again; `wait`: the service may become healthy by itself; `none`:
-   * only reported; `accept`: nothing of the release is healed until an operator accepts the loss of its data.
+   * The cure. `start`: compose creates or starts missing containers. `restart`: running containers are restarted.
+   * `recreate`: the containers are removed, and compose creates them again. `wait`: the service may become healthy by
+   * itself. `none`: only reported. `accept`: nothing of the release is healed until an operator accepts the loss of its
+   * data.
    */
   cure: 'start' | 'restart' | 'recreate' | 'wait' | 'none' | 'accept';
-  /** Ids of the containers that `restart` or `recreate` concerns. */
+  /** Ids of the containers to `restart` or `recreate`. */
   containers: readonly string[];
   /** True when the service failed, so that it counts towards the pauses between heals; false while it only starts. */
   isFailure: boolean;
@@ -83,9 +86,9 @@ export interface ServiceProblem {
 
 /** State of the host at the start of the tick, before the check-in. */
 export interface ObservedState {
-  /** The node of a swarm that acts in place of this one; null when this host acts. */
+  /** The swarm node that acts instead of this one; null when this host acts. */
   leader: string | null;
-  /** Ids of the swarm that this host is a manager of and of its node; null outside of one. */
+  /** Ids of the swarm that this host manages and of its node; null outside of a swarm. */
   swarm: { id: string; node: string } | null;
   /** False when the container engine did not answer. */
   engineAvailable: boolean;
@@ -96,30 +99,33 @@ export interface ObservedState {
   attemptInProgress: boolean;
   /** Names of services that are missing or not healthy, sorted. */
   unhealthyServices: string[];
-  /** What is wrong with them. */
+  /** The problems of these services. */
   problems: ServiceProblem[];
   containers: ReportedContainer[];
 }
 
-/** Retry backoff of the desired bundle, which failed before. */
+/** Retry backoff of the desired bundle, which failed in an earlier tick. */
 export interface RetryDelay {
   /** Journal line of its last failure. */
   line: string;
   retryInS: number;
 }
 
-/** Why this tick does not do what is desired, though it could. */
+/** Why this tick defers the desired state. */
 export interface Deferral {
   ending: 'held' | 'outsideWindow' | 'converged';
-  /** Of the report: `waits:hold`, `waits:window`, `leader:<node>`. */
+  /** Value in the report: `waits:hold`, `waits:window`, `leader:<node>`. */
   reason: string;
   /** Journal line. */
   line: string;
-  /** True when the applied release may be started again: outside a window, and to undo an attempt that was cut short. */
+  /**
+   * True when the applied release may be started again: outside a maintenance window, and to revert an interrupted
+   * attempt.
+   */
   mayHeal: boolean;
 }
 
-/** What the tenancy service wants, combined with the state of this host. */
+/** The desired state of the tenancy service, combined with the state of this host. */
 export interface DesiredState {
   action: 'apply' | 'none' | 'down';
   desiredSha: Sha | null;
@@ -130,15 +136,18 @@ export interface DesiredState {
   /** Why the tick acts: `sha_changed`, `retry:<n>`, `drift:<service>`, `reapply` …; empty when it does not. */
   reason: string;
   retryDelay: RetryDelay | null;
-  /** True when the bundle is applied outside the windows of this host, since it is announced as an emergency. */
+  /**
+   * True when the bundle is applied outside the maintenance windows of this host because it is announced as an
+   * emergency.
+   */
   emergency: boolean;
-  /** Null when nothing stands in the way. */
+  /** Null when nothing defers the desired state. */
   deferral: Deferral | null;
   /** True when this check-in was overdue: the host had been offline. */
   wasOverdue?: boolean;
 }
 
-/** The archive of a bundle, with the bytes that its sha says. */
+/** The downloaded archive of a bundle, whose sha is verified. */
 export interface Archive {
   sha: Sha;
   /** Absolute path. */
@@ -186,17 +195,17 @@ export interface ManifestSecret {
 export interface RecordedTick {
   /** True when the host has been offline for longer than `offline_alarm_s`. */
   offlineAlarm: boolean;
-  /** The heartbeat to send, into which the machine does not look; unlike other reports it is never queued. */
+  /** The heartbeat to send, which is opaque to the machine; unlike other reports it is never queued. */
   heartbeat: object | null;
-  /** The containers that the report has; null without a report. */
+  /** The containers in the report; null without a report. */
   containers: readonly ReportedContainer[] | null;
 }
 
-/** Result of a tick, with what others want to know of it. */
+/** Result of a tick, with the facts that its callers need. */
 export interface TickResult extends Outcome {
-  /** The hold that stood when the tick began; undefined when it could not be read: one may stand then. */
+  /** The hold at the start of the tick; undefined when it could not be read, so that there may be one. */
   hold: StandingHold | null | undefined;
-  /** All containers of the project as they were looked at last; null when they were not. */
+  /** All containers of the project as last observed; null if they were not observed. */
   containers: readonly ReportedContainer[] | null;
   /** True when the check-in was overdue: the host had been offline. */
   wasOverdue: boolean;

@@ -1,6 +1,9 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 
-/** A machine as boxes and arrows, in source order; every picture and text of it is made from this. */
+/**
+ * A machine as boxes and arrows, in source order; all pictures and text descriptions of the machine are generated from
+ * it.
+ */
 export interface Graph {
   id: string;
   initial: string;
@@ -99,7 +102,7 @@ function actionsOf({ actions }: AnyTransitionDefinition): string[] {
   return actions.map(nameOf);
 }
 
-/** The configured actions, without those that xstate adds for its timers. */
+/** The configured actions, without the actions that xstate adds for its timers. */
 function configuredActions(actions: unknown): unknown[] {
   return [actions ?? []].flat();
 }

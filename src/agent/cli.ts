@@ -14,7 +14,7 @@ import { Vault } from './secrets/vault.ts';
 
 const vault = new Vault();
 
-/** The command line; help, manual page and completions are generated from it. */
+/** The command line, from which the help, manual page and completions are generated. */
 export const program = new Command('deployd')
   .description('Deploys the bundle that the tenancy service announces to this host, and keeps it running.')
   .version(version, '--version', 'print the version')
@@ -165,7 +165,10 @@ withConfig(program.command('logs'))
     );
   });
 
-/** Status answers within two seconds in all, whatever the engine does; a busy host that starts it slowly gets a second to answer. */
+/**
+ * Total time limit for the status, whatever the engine does; a busy host that starts the program slowly gets a second
+ * to answer.
+ */
 function timeToLookMs(): number {
   return Math.max(1000, Math.round(1700 - monotonicMs()));
 }
@@ -234,7 +237,7 @@ function writeOut(text: string): void {
   ignoreStreamErrors(process.stdout).write(text);
 }
 
-/** The configuration that the options name, null without them. */
+/** The configuration that the options name; null without such options. */
 function chosenConfig(command: Command): string | null {
   const { config, env, user } = command.optsWithGlobals<{ config?: string; env?: string; user?: boolean }>();
   if (config !== undefined && env !== undefined) command.error('error: --env cannot be combined with --config');

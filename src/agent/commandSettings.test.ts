@@ -20,7 +20,7 @@ const run = (json: boolean, results: (number | Error)[]): Promise<number> => {
   return eachEnv(files, { json, verdict: 'well', tell, out }, command);
 };
 
-it('shows one env below the other, and ends with the worst exit', async () => {
+it('shows all environments one below the other, and exits with the worst code', async () => {
   expect(await run(false, [0, 1, 0])).toBe(1);
   expect(printed.join('\n').split('\n')).toEqual([
     ...['deployd.service, /etc/deployd/config.yaml', 'of /etc/deployd/config.yaml', '  exit 0', ''],
@@ -34,7 +34,7 @@ it('shows one env below the other, and ends with the worst exit', async () => {
   ]);
 });
 
-it('ends with 0 when all is well with each', async () => {
+it('exits with 0 when all environments are ok', async () => {
   expect(await run(true, [0, 0, 0])).toBe(0);
   expect(JSON.parse(printed.join('\n'))).toEqual({
     well: true,
@@ -42,7 +42,7 @@ it('ends with 0 when all is well with each', async () => {
   });
 });
 
-it.each([true, false])('goes on after one that cannot be shown (json: %s)', async (json) => {
+it.each([true, false])('continues after an environment that cannot be shown (json: %s)', async (json) => {
   expect(await run(json, [unusable, 0, 1])).toBe(78);
   expect(told).toEqual(['cannot be used']);
   if (json)
@@ -53,6 +53,6 @@ it.each([true, false])('goes on after one that cannot be shown (json: %s)', asyn
   else expect(printed).toHaveLength(3);
 });
 
-it('a bug of the program ends it', async () => {
+it('exits on a bug of the program', async () => {
   await expect(run(false, [0, new TypeError('a bug'), 0])).rejects.toThrow('a bug');
 });

@@ -10,7 +10,7 @@ import type { Settings } from './config/settings.ts';
 import type { Output } from './journal/terminal.ts';
 
 /**
- * Runs a command with the configuration that is named, without one with the plain one, as the owner of its state directory; sets the
+ * Runs a command with the named configuration, by default the plain one, as the owner of its state directory; sets the
  * exit code.
  */
 export async function runAsOwner(named: string | null, run: (settings: Settings) => Promise<number>): Promise<void> {
@@ -18,8 +18,9 @@ export async function runAsOwner(named: string | null, run: (settings: Settings)
 }
 
 /**
- * Switches to the owner of a configuration in a home directory before it is read: root would do what its user wrote (spec §24.1).
- * That of the home directory comes first, since the user can put a link in place of what is in it.
+ * Switches to the owner of a configuration in a home directory before reading it: otherwise root would execute
+ * instructions of that user (spec §24.1). The owner is read from the home directory, since the user can replace
+ * anything in it by a link.
  */
 export function becomeUserOf(path: string): void {
   const home = userHomeOf(path);
@@ -37,7 +38,7 @@ export async function withSettings(path: string, run: (settings: Settings) => Pr
   return run(settings);
 }
 
-/** Runs a command for the configuration that is named, else for each of the host (spec §22.2). */
+/** Runs a command for the named configuration, or for each configuration of the host (spec §22.2). */
 export async function forEachEnv(named: string | null, how: EachEnvOptions, run: RunForEnv): Promise<void> {
   const found = named === null ? configsOfHost(plainConfig) : [named];
   const [only, ...others] = found.length === 0 ? [plainConfig] : found;
@@ -55,25 +56,25 @@ export function withExitCode(run: () => Promise<number>): Promise<void> {
   return withExit(run, toldErrorOf);
 }
 
-/** An invalid configuration and the wrong user have an exit code of their own. */
+/** An invalid configuration and the wrong user have their own exit codes. */
 function toldErrorOf(error: unknown): ToldError | null {
   if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) return null;
   const lines = error instanceof ConfigInvalid ? error.lines : [error.message];
   return { lines, exit: commandEndings.configInvalid.meta.exit };
 }
 
-/** How the results of the envs are put together. */
+/** How the results of several environments are combined. */
 export interface EachEnvOptions {
   json: boolean;
-  /** The word of the output as JSON that tells whether all is well with an env. */
+  /** The field of the JSON output that shows whether an environment is ok. */
   verdict: 'in_sync' | 'well';
 }
 
-/** Runs a command by one configuration; resolves to its exit code. */
+/** Runs a command with one configuration; resolves to its exit code. */
 export type RunForEnv = (configFile: string, out: Output) => Promise<number>;
 
 type Means = EachEnvOptions & {
-  /** How an error ends a command; null for a bug. */
+  /** The exit of a command after an error; null for a bug. */
   tell: (error: unknown) => ToldError | null;
   out: Output;
 };
@@ -106,7 +107,10 @@ async function runOne(file: string, { tell, out }: Means, run: RunForEnv): Promi
   }
 }
 
-/** What the command printed; a configuration that it could not use is not well, and told beside. */
+/**
+ * The output of the command; a configuration that it could not use counts as a failure and is reported beside the
+ * output.
+ */
 function resultIn(lines: readonly string[], verdict: string): object {
   return lines.length === 0 ? { [verdict]: false } : (JSON.parse(lines.join('\n')) as object);
 }
@@ -116,7 +120,7 @@ function titleOf(file: string): string {
   return `${env === null ? 'deployd' : `deployd@${env}`}.service, ${file}`;
 }
 
-/** The output of a command, in which commands and units are those of the agent that a configuration is of. */
+/** The output of a command, with the names of commands and units of the agent that the configuration belongs to. */
 export function outputFor(configFile: string, out: Output): Output {
   const scope = scopeOf(configFile);
   return {

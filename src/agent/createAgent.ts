@@ -44,7 +44,7 @@ import type { Orchestrator, StartInput } from './release/orchestrator.ts';
 import { bootstrap, renewToken } from './token/token.ts';
 import { acquireLock, loadState, rebuildState, recordOutcome, releaseLock, startTick, type TickScope } from './tick.ts';
 
-/** The parts that an agent is put together of; each service names those that it takes, in an interface of its own. */
+/** The parts of an agent; each service declares the parts that it needs in its own interface. */
 export interface AgentParts {
   readonly settings: Settings;
   readonly version: string;
@@ -87,7 +87,7 @@ export async function createAgent(options: AgentOptions) {
   const machine = tick.provide({
     actors: {
       ...services.tick,
-      // the machine carries the cargo without looking into it: its types are those of the services
+      // the machine does not read the cargo: its types are defined by the services
       apply: apply.provide({ actors: { ...(services.apply as ApplyServices) } }),
       down: down.provide({ actors: services.down }),
     },
@@ -156,7 +156,7 @@ async function createDependencies(
   return deps;
 }
 
-/** What runs bundles, and where the state is that goes with it; that of a swarm is loaded where it is configured. */
+/** The orchestrator of bundles and its state; the modules for a swarm are only loaded if it is configured. */
 async function orchestrationOf(
   getDeps: () => AgentParts,
   options: SwarmOptions & { file: StateFile; releases: Releases },
@@ -268,7 +268,7 @@ function createApplyServices(provide: Provide): ApplyServices<AgentCargo> {
   };
 }
 
-/** A step of an apply that may take long: check-ins go on meanwhile. */
+/** A step of an apply that may take long: check-ins continue meanwhile. */
 function whileApplying<T>(
   deps: AgentParts,
   purpose: Pick<ApplyStart, 'hold'> & { wanted: Sha | null },

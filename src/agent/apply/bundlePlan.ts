@@ -27,7 +27,7 @@ import type { State } from '../state/state.rules.ts';
 import { policyHostOf } from './policyHost.ts';
 import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
 
-/** The host that a bundle is planned for; planning changes nothing on it. */
+/** The host that a bundle is planned for; planning does not change it. */
 export interface TargetHost {
   settings: Settings;
   containers: Containers;
@@ -43,7 +43,7 @@ export interface TargetHost {
 interface BundlePlan {
   plan: Plan;
   engineFault: Fault | null;
-  /** True where this host has applied the content of the bundle before. */
+  /** True if this host has already applied the content of the bundle. */
   isApplied: boolean;
   project: ComposeProject;
 }
@@ -71,7 +71,7 @@ async function isKnownContent(bundle: UnpackedBundle, { releases, state }: Targe
   return isAppliedContent(releases, bundle, state.known?.applied_sha ?? null);
 }
 
-/** The applied release; unknown after an interrupted apply, whose containers belong to no single release. */
+/** The applied release; unknown after an interrupted apply, whose containers may belong to different releases. */
 async function appliedRelease(
   { releases }: TargetHost,
   state: State | null,
@@ -85,7 +85,10 @@ async function appliedRelease(
   return release === null ? { unknown: `release ${sha} is incomplete` } : { known: release };
 }
 
-/** Takes the digests from the inventory: reading the files is unsafe, a container may have grown them without limit. */
+/**
+ * Takes the digests from the inventory: reading the files is unsafe, because a container may have made them arbitrarily
+ * large.
+ */
 async function readRelease(releases: Releases, sha: Sha, signal: AbortSignal): Promise<ComparableRelease | null> {
   const [record, contents] = [await releases.readRecord(sha), await releases.readInventory(sha)];
   if (record === null || contents === null) return null;
@@ -123,12 +126,13 @@ async function engineFacts(host: TargetHost, bundle: BundleFacts): Promise<Engin
   };
 }
 
-/** What the engine can do, and what of this host others use. */
+/** The capabilities of the engine, and the resources of this host that are in use by others. */
 async function readMeans(containers: Containers): Promise<EngineMeans> {
   const before = await readListeners();
   const reading = await containers.reading();
   const after = await readListeners();
-  // what listens only before or after may be a container of the project that ends or begins meanwhile
+  // a port that is open in only one of both samples may belong to a container of the project that stops or starts
+  // meanwhile
   const listeners = before.filter((one) =>
     after.some(
       ({ port, protocol, address }) => one.port === port && one.protocol === protocol && one.address === address,
@@ -137,7 +141,10 @@ async function readMeans(containers: Containers): Promise<EngineMeans> {
   return engineMeansOf({ ...reading, listeners, hostname: hostname() });
 }
 
-/** The images that decide what is pulled: none in a swarm, whose nodes pull, nor where signatures decide which image is meant. */
+/**
+ * The local images that decide which images are pulled: none in a swarm, whose nodes pull, nor if signatures decide
+ * which image a reference means.
+ */
 async function engineImages(
   { containers, settings }: TargetHost,
   bundle: BundleFacts,
@@ -150,7 +157,7 @@ async function engineImages(
   return { images: { local: new Map(local), nowMs: Date.now() } };
 }
 
-/** The users of the images that an apply keeps, where a service names one; an image that cannot be read decides nothing. */
+/** The users of the images that an apply keeps, for services without `user`; an unreadable image decides nothing. */
 async function readAccounts(
   { containers }: TargetHost,
   bundle: BundleFacts,
@@ -165,7 +172,7 @@ async function readAccounts(
   return found;
 }
 
-/** The healthchecks of images that services leave it to, and that are on this host, by reference. */
+/** The healthchecks of local images, by reference, for services that do not define one. */
 export async function readImageHealthchecks(
   { containers }: { containers: Containers },
   services: readonly WrittenService[],
@@ -186,8 +193,8 @@ export async function filesystemsOfPull({ containers, settings }: Pick<TargetHos
 }
 
 /**
- * True where this host has applied the content of a bundle before: it is the applied bundle, or a release that was applied has the
- * same files, and a manifest that differs only in the versions of secrets.
+ * True if this host has already applied the content of a bundle. The bundle is the applied one, or an applied release
+ * has the same files and a manifest that differs only in the versions of secrets.
  */
 async function isAppliedContent(
   releases: Releases,
@@ -209,7 +216,10 @@ async function isAppliedContent(
 
 const tables = ['tcp', 'tcp6', 'udp', 'udp6'] as const;
 
-/** The ports on which programs of this host listen, in the network namespace of the agent. Throws a Fault when they cannot be read. */
+/**
+ * The TCP ports that programs of this host listen on, in the network namespace of the agent. Throws a Fault when they
+ * cannot be read.
+ */
 async function readListeners(): Promise<TakenPort[]> {
   const texts = await Promise.all(
     tables.map(async (table) => ({ table, text: (await readTextIfExists(`/proc/self/net/${table}`)) ?? '' })),

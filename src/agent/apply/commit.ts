@@ -12,7 +12,7 @@ import type { Tenancy } from '../transport/tenancy.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
 import type { Carried } from '../release/cargo.ts';
 
-/** What promoting a release, and recording that it is applied, takes. */
+/** Dependencies of promoting a release and recording it as applied. */
 export interface CommitDependencies extends RepairDependencies {
   readonly version: string;
   readonly vault: Vault;
@@ -61,7 +61,7 @@ export async function commit(
   tick.journal.info(`applied: version=${version} sha=${bundle.sha} reason=${desired.reason}`);
 }
 
-/** Applied again, a release keeps its way back. */
+/** A release that is applied again keeps its previous release for a revert. */
 function trialOf({ applied_sha, failing, trial }: Readonly<State>, sha: string): Trial {
   const previous = applied_sha === sha ? (trial?.sha === sha ? trial.previous : null) : applied_sha;
   return { sha, previous, failing: failing?.sha === sha ? failing : null };
@@ -75,8 +75,9 @@ async function warnOnFault({ tick }: CommitDependencies, warning: string, work: 
 }
 
 /**
- * Adds to the release record what a later revert needs: ids and digests of the running images, since a reference may name
- * another image by then, and the finished one-shots; and, for a lost state.json, whether the env is production.
+ * Adds to the release record the facts that a later revert needs: ids and digests of the running images, since a
+ * reference may name another image by then, and the finished one-shots. It also records whether the environment is
+ * production, in case state.json is lost.
  */
 async function completeRecord(
   deps: CommitDependencies,
@@ -102,8 +103,8 @@ async function completeRecord(
 }
 
 /**
- * Repairs the applied release for a possible revert, records the attempt durably, then points `current` to the new release.
- * The phase of an interrupted attempt is kept: it tells whether containers were changed.
+ * Repairs the applied release for a possible revert, records the attempt durably, then points `current` to the new
+ * release. The phase of an interrupted attempt is kept, because it shows whether containers were changed.
  */
 export async function promote(
   deps: CommitDependencies,
@@ -125,7 +126,7 @@ export async function promote(
   await releases.current.set(bundle.sha);
 }
 
-/** False once the project has no volumes: all future volumes are created under known production flags. */
+/** False once the project has no volumes: the production flag is known when future volumes are created. */
 async function isProductionStillUnknown({ orchestrator, state }: CommitDependencies): Promise<boolean> {
   return state.state.production_unknown === true && (await orchestrator.volumes()).length > 0;
 }

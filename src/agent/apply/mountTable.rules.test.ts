@@ -21,15 +21,15 @@ it.each([
   ['/mnt/again/x', ['/srv/a b/x']],
   ['/run/docker.sock', []],
   ['/', []],
-])('%s is also at %j', (path, expected) => {
+])('%s is also mounted at %j', (path, expected) => {
   expect(otherPathsOf(path, mounts)).toEqual(expected);
 });
 
-it('a path has no others without a table', () => {
+it('a path has no other locations without a table', () => {
   expect(otherPathsOf('/x', [])).toEqual([]);
 });
 
-it('the innermost mount counts, in whatever order the table has them', () => {
+it('uses the innermost mount, whatever the order of the table', () => {
   const line = (device: string, root: string, path: string) => ({ device, root, path });
   const table = [line('b', '/', '/srv/in'), line('a', '/', '/'), line('b', '/', '/mnt'), line('a', '/x', '/other')];
   expect(otherPathsOf('/srv/in/a', table)).toEqual(['/mnt/a']);
@@ -38,11 +38,11 @@ it('the innermost mount counts, in whatever order the table has them', () => {
   expect(otherPathsOf('/mnt', table)).toEqual(['/srv/in']);
 });
 
-it.each(['', '22', '22 1', '22 1 8:1', '22 1 8:1 /'])('a line of the table that is cut is none: %j', (line) => {
+it.each(['', '22', '22 1', '22 1 8:1', '22 1 8:1 /'])('ignores an incomplete line of the table: %j', (line) => {
   expect(parseMounts(line)).toEqual([]);
 });
 
-it('octal numbers are characters, and a backslash alone is one', () => {
+it('decodes octal numbers, and keeps other backslashes', () => {
   const text = String.raw`22 1 8:1 /a\134b\011c /x\y\040\012 rw`;
   expect(parseMounts(text)).toEqual([{ device: '8:1', root: '/a\\b\tc', path: '/x\\y \n' }]);
 });

@@ -23,7 +23,7 @@ function unescape(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
 }
 
-/** The other paths of a file or directory: where its filesystem, or a part that holds it, is mounted once more. */
+/** The other paths of a file or directory: every other mount of its filesystem that includes it. */
 export function otherPathsOf(path: string, mounts: readonly Mount[]): string[] {
   const above = mounts.filter((each) => isWithin(path, each.path));
   const mount = above.toSorted((one, other) => one.path.length - other.path.length).at(-1);

@@ -14,7 +14,7 @@ import type { Releases } from '../release/releases.ts';
 import type { Download } from '../transport/download.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 
-/** What downloading, verifying and unpacking a bundle takes. */
+/** Dependencies of downloading, verifying and unpacking a bundle. */
 export interface UnpackDependencies {
   readonly settings: Settings;
   readonly tenancy: Tenancy;
@@ -47,7 +47,7 @@ export async function download(
   return { archive };
 }
 
-/** Asks compose for its version during the download, because that is slow; `validateBundle` reports the result. */
+/** Reads the version of compose during the download, because that is slow; `validateBundle` reports the result. */
 function probeCompose({ compose, stop }: UnpackDependencies): void {
   void compose.probe(stop.signal).catch(() => undefined);
 }
@@ -59,8 +59,8 @@ function desiredShaOf({ desiredSha }: DesiredState): string {
 }
 
 /**
- * Verifies who signed the archive, before it is unpacked; without `trust.bundles` nothing is asked or loaded (spec §18). The
- * claims of the signatures are judged by `requireSigners`, as soon as there is a manifest.
+ * Verifies the signers of the archive before it is unpacked; does nothing without `trust.bundles` (spec §18).
+ * `requireSigners` checks the claims of the signatures once there is a manifest.
  */
 export async function verifySignatures(
   { settings, tenancy }: UnpackDependencies,
@@ -97,7 +97,7 @@ export async function unpack(
   return { bundle: { sha, dir, manifest }, contents, signers: requireSigners(deps, signatures, manifest) };
 }
 
-/** Requires that enough signers signed just this manifest; returns who did, none where the host trusts no signatures. */
+/** Requires enough signatures for exactly this manifest; returns the signers, or none if the host trusts no signers. */
 function requireSigners(
   { settings, recordDecision }: UnpackDependencies,
   signatures: Verification | null,

@@ -27,9 +27,9 @@ describe('the command `plan`', () => {
   it.each([
     [{}, 0],
     [{ orchestrator: 'swarm' }, 1],
-    // the host's paths are asked of the engine, which is not there
+    // the policy needs the paths of the engine, which is not running
     [{ orchestrator: 'swarm', policy: { permit: { binds: ['/srv'] } } }, 1],
-  ])('judges a bundle for what runs it: %j', async (more, status) => {
+  ])('validates a bundle for its orchestrator: %j', async (more, status) => {
     const web = { image: 'app:1', mac_address: '02:42:ac:11:00:02', volumes: ['/srv:/srv'] };
     const { bytes } = createBundle({ compose: { services: { web } }, agent: { allow_privileged: true } });
     const config = join(dir, 'config.yaml');

@@ -17,7 +17,7 @@ it.each<[string, Partial<Plan>, Parameters<typeof withSignatures>[1], string[]]>
   ['both, without files', {}, { bundles: keys, images: keys }, [ofImages, 'name the signatures with --signatures']],
   ['both, for a directory', { sha: null }, { bundles: keys, images: keys }, [ofImages]],
   ['no manifest', { bundle: null }, { bundles: keys, images: keys }, []],
-])('with %s the plan says which signatures are not judged', async (_what, changes, trust, reasons) => {
+])('with %s the plan reports which signatures are not verified', async (_what, changes, trust, reasons) => {
   const { not_judged } = await withSignatures({ ...plan, ...changes }, trust, []);
   expect(not_judged.map(({ why }) => why)).toEqual([...reasons, judgedElsewhere.why]);
 });

@@ -35,8 +35,8 @@ export interface PlanOptions {
 }
 
 /**
- * `deployd plan`: exit 0 when nothing is refused, else 1. Without settings the bundle is validated by itself. Uses no network, lock
- * or token, and writes only to a temporary directory.
+ * `deployd plan`: exit 0 when nothing is refused, else 1. Without settings the bundle is validated without a host. Uses
+ * no network, lock or token, and writes only to a temporary directory.
  */
 export async function plan(settings: Settings | null, options: PlanOptions, out: Output): Promise<number> {
   try {
@@ -98,8 +98,8 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * A plan with what the host's trust says of the signatures in these files. Without files it says that none were judged, as it
- * says of those of images. Without trust it is the plan as it was; so it is of `trust.bundles` for a directory, which has no
+ * A plan with the result of verifying the signatures in these files. Without files it says that no signatures were
+ * verified, as it does for images. The plan is unchanged without `trust.bundles`, and for a directory, which has no
  * digest to sign.
  */
 export async function withSignatures(plan: Plan, trust: HostTrust, files: readonly string[]): Promise<Plan> {

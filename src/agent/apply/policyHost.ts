@@ -17,7 +17,10 @@ import { readTextIfExists } from '../state/fileSystem.ts';
 import { type Mount, otherPathsOf, parseMounts } from './mountTable.rules.ts';
 import type { MergedFiles } from '../../bundle/compose/services.rules.ts';
 
-/** Where the agent and container engines keep what is theirs, wherever their configuration puts more. */
+/**
+ * The default data directories of the agent and of container engines, which count even if their configuration adds
+ * others.
+ */
 const protectedDirectories = [
   ...['/etc/deployd', '/etc/deployd-envs', '/var/lib/deployd', '/var/lib/deployd-envs'],
   ...['/usr/share/deployd', '/usr/bin/deployd', '/opt/mesh/etc'],
@@ -26,8 +29,8 @@ const protectedDirectories = [
 ];
 
 /**
- * The host as the policy judges it: where the links of the mounted paths lead, and what no permit reaches. Nothing of that is
- * looked at where no policy asks for it.
+ * The facts of the host that the policy needs: where the links of the mounted paths lead, and the paths that no permit
+ * can allow. They are only collected if there is a policy.
  */
 export async function policyHostOf(
   { settings, containers, compose }: { settings: Settings; containers: Containers; compose: Pick<Compose, 'version'> },
@@ -65,7 +68,7 @@ async function hostPathsOf(sources: readonly string[], host: HostParts): Promise
   };
 }
 
-/** The paths of the agent and of the engine, where their links lead, and where else the same directories are mounted. */
+/** The paths of the agent and of the engine, the targets of their links, and other mounts of the same directories. */
 export async function protectedPathsOf({ settings, containers, engineSockets }: HostParts): Promise<string[]> {
   const { rootDir } = await containers.info();
   const { config_file, state_dir, bootstrap_file, mesh, compose, tenancy_ca, secretstore_ca } = settings;
@@ -79,7 +82,10 @@ export async function protectedPathsOf({ settings, containers, engineSockets }: 
   return [...new Set([...paths, ...paths.flatMap((path) => otherPathsOf(path, mounts))])];
 }
 
-/** The host paths that containers of the project mount now, also by volumes, and those of permitted volumes. */
+/**
+ * The host paths that containers of the project currently mount, directly or by volumes, and the host paths of
+ * permitted volumes.
+ */
 async function mountsOf({ settings, containers }: HostParts): Promise<HostMount[]> {
   const created = await containers.inspectProject();
   const permitted = settings.policy.permit.volumes ?? [];
@@ -98,18 +104,18 @@ async function mountsOf({ settings, containers }: HostParts): Promise<HostMount[
   );
 }
 
-/** These paths, and where they lead. */
+/** These paths and their link targets. */
 async function withTargets(paths: readonly string[]): Promise<string[]> {
   const targets = await Promise.all(paths.map(async (path) => (await targetOf(path)) ?? path));
   return [...new Set([...paths, ...targets])];
 }
 
-/** Where a path leads; null for one that is missing or cannot be followed. */
+/** The real path of a path; null if it is missing or cannot be resolved. */
 export function targetOf(path: string): Promise<string | null> {
   return realpath(path).catch(() => null);
 }
 
-/** What is mounted where, as the agent sees it. Throws a Fault when the table cannot be read. */
+/** The mounts that the agent sees. Throws a Fault when the table cannot be read. */
 async function readMounts(): Promise<Mount[]> {
   return parseMounts((await readTextIfExists('/proc/self/mountinfo')) ?? '');
 }

@@ -8,7 +8,7 @@ import type { Secretstore } from '../token/secretstore.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 import type { Carried } from '../release/cargo.ts';
 
-/** What reading the secrets of a bundle takes. */
+/** Dependencies of reading the secrets of a bundle. */
 export interface SecretsDependencies {
   readonly tenancy: Tenancy;
   readonly secretstore: Secretstore;
@@ -27,7 +27,7 @@ export async function readSecrets(
   return { secrets: secrets.map((secret) => secret.var) };
 }
 
-/** The same for some secrets of a manifest. */
+/** Reads some of the secrets of a manifest in the same way. */
 export async function readSecretsOf(
   deps: SecretsDependencies,
   secrets: readonly ManifestSecret[],

@@ -15,7 +15,7 @@ import type { Carried, RenderedModel } from '../release/cargo.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 
-/** What rendering a release takes. */
+/** Dependencies of rendering a release. */
 export interface RenderDependencies extends RepairDependencies {
   readonly vault: Vault;
   readonly state: StateStore;
@@ -65,7 +65,7 @@ function factsOf({ written }: RenderedModel, name: string): Partial<ServiceFacts
   return found === undefined ? {} : serviceFactsOf(found);
 }
 
-/** Moves the unpacked files to a new release, or repairs an existing one. Returns the text of the override. */
+/** Moves the unpacked files to a new release, or repairs an existing release. Returns the text of the override. */
 async function placeFiles(deps: RenderDependencies, unpacked: StagedBundle, signal: AbortSignal): Promise<string> {
   const { releases } = deps;
   const { sha } = unpacked;
@@ -79,7 +79,7 @@ async function placeFiles(deps: RenderDependencies, unpacked: StagedBundle, sign
   return override;
 }
 
-/** The release record; `commit` adds the ids of the images that run. */
+/** The release record; `commit` adds the ids of the running images. */
 function releaseRecordOf({ sha, manifest }: Bundle, project: ComposeProject, verified: readonly VerifiedImage[]) {
   const { version, sequence, production, compose, profiles, variables } = manifest;
   const images = verified.length === 0 ? project.images : [...new Set(verified.map(({ image }) => image))];

@@ -19,7 +19,7 @@ import { recordFailure } from '../checkIn/backoff.rules.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { FailedApply } from '../release/cargo.ts';
 
-/** What going back to the applied release takes. */
+/** Dependencies of a revert to the applied release. */
 export interface RevertDependencies extends RestoreDependencies, CheckInDependencies {
   readonly orchestrator: Orchestrator;
   readonly tick: RunningTick;
@@ -46,15 +46,15 @@ interface FailedBundle extends Pick<FailedApply, 'desired' | 'outcome'> {
   sha: Sha;
 }
 
-/** The way back from it. */
+/** How to revert it. */
 interface WayBack extends Pick<FailedApply, 'hold'> {
   /** The services of the failed bundle; null when this tick did not render them. */
   services: ServiceFingerprints | null;
   /** The failure that was recorded before. */
   before: FailingBundle | null;
-  /** The release to start again; null for none. */
+  /** The release to start again; null if there is no such release. */
   previous: Sha | null;
-  /** What else the write that records the failure changes. */
+  /** Further changes in the write that records the failure. */
   patch: Partial<State>;
 }
 
@@ -145,9 +145,9 @@ export async function restoreCurrent(
 }
 
 /**
- * Reverts an interrupted attempt when no new apply could start (spec §12.5): a refusal or an outage must not leave the host
- * half applied. What a lost state left is not an attempt, and stays as it is under a hold (spec §19.5). Only `current` is restored when
- * no container was changed or no release was applied before.
+ * Reverts an interrupted attempt when no new apply could start (spec §12.5): a refusal or an outage must not leave the
+ * host half applied. The containers that remain after a lost state are not an attempt, and a hold keeps them unchanged
+ * (spec §19.5). Only `current` is restored when no container was changed or no release was applied before.
  */
 export async function revertInterrupted(
   deps: RevertDependencies,

@@ -27,7 +27,7 @@ import type { Containers } from '../engine/containers.ts';
 import type { Compose } from '../engine/compose.ts';
 import { mergedFilesOf } from '../../bundle/compose/services.rules.ts';
 
-/** What validating an unpacked bundle takes. */
+/** Dependencies of validating an unpacked bundle. */
 export interface ValidateDependencies extends SpaceDependencies {
   readonly settings: Settings;
   readonly project: string;
@@ -39,7 +39,7 @@ export interface ValidateDependencies extends SpaceDependencies {
   readonly tick: RunningTick;
 }
 
-/** Only who made the bundle, and has signed it, can say so. */
+/** Only the author and the signers of the bundle can declare this. */
 const noEmergency: Refusal = {
   code: 'MANIFEST_INVALID',
   detail: 'agent.emergency: is not true, though the bundle is announced as an emergency',
@@ -112,10 +112,10 @@ async function policyContextOf(
   };
 }
 
-/** Lines of one kind that one report has. */
+/** Lines of one kind in a report. */
 const maxLines = 20;
 
-/** Writes what nothing is refused for to the journal and the report; lines that are there already are left out. */
+/** Writes warnings, which refuse nothing, to the journal and the report; lines that are already there are left out. */
 export function tellRemarks(tick: RunningTick, kind: string, found: readonly string[]): void {
   const lines = found.map((each) => `${kind}: ${each}`).filter((line) => !tick.journal.remarks.includes(line));
   const more = lines.length > maxLines ? [`${kind}: and ${lines.length - maxLines} more`] : [];
@@ -125,7 +125,7 @@ export function tellRemarks(tick: RunningTick, kind: string, found: readonly str
   }
 }
 
-/** The routes of this host; none when the kernel has no routing tables. Throws a Fault when they cannot be read. */
+/** The routes of this host; empty when the kernel has no routing tables. Throws a Fault when they cannot be read. */
 export async function readRoutes(): Promise<Route[]> {
   const [table4 = '', table6 = ''] = await Promise.all(['route', 'ipv6_route'].map(readTable));
   return parseRoutes(table4, table6);

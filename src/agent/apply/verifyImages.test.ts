@@ -60,7 +60,7 @@ it.each<[string, () => void]>([
         storeReferrer(registry, 'shop/web', digest, signImage(digest, key)),
       ]),
   ],
-])('a tag is resolved to its index, whose signature stands %s', async (_where, store) => {
+])('resolves a tag to its index, whose signature is %s', async (_where, store) => {
   const without = await judge('shop/web:1');
   expect(without).toEqual({ fault: 'there is no signature, and a signature by one of trust.images must be' });
   store();
@@ -68,7 +68,7 @@ it.each<[string, () => void]>([
   expect(await judge(`shop/web@${digest}`)).toEqual({ digest, signers: [signer] });
 });
 
-it('tells every signature that counts for nothing', async () => {
+it('lists every rejected signature with its reason', async () => {
   const other = newSigningKey();
   registry.serveReferrers();
   storeSimply(registry, 'shop/web', digest, [
@@ -86,7 +86,7 @@ it('tells every signature that counts for nothing', async () => {
   });
 });
 
-it('logs in where the registry asks for it, and says when it cannot', async () => {
+it('logs in where the registry requires it, and reports a failed login', async () => {
   storeSimply(registry, 'shop/web', digest, [signSimply(simplePayload(digest), key)]);
   registry.requireLogin({ user: 'ann', password: 'pw' });
   const login = { host: registry.host, username: 'ann', password: 'pw' };
@@ -96,7 +96,7 @@ it('logs in where the registry asks for it, and says when it cannot', async () =
   );
 });
 
-it.each([404, 429, 500])('a registry that answers %s is not taken for one without signatures', async (status) => {
+it.each([404, 429, 500])('does not treat a registry that answers %s as one without signatures', async (status) => {
   if (status === 404) registry.removeImage('shop/web', '1');
   else registry.fail({ status, code: 'X', message: 'x' });
   await expect(judge('shop/web:1')).rejects.toThrow(`${registry.host} answers ${status}`);

@@ -17,7 +17,7 @@ import type { Decision } from '../journal/trace.rules.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { AgentCargo, Carried } from '../release/cargo.ts';
 
-/** What verifying the signatures of images takes. */
+/** Dependencies of verifying the signatures of images. */
 export interface ImageDependencies {
   readonly settings: Settings;
   readonly vault: Vault;
@@ -26,8 +26,8 @@ export interface ImageDependencies {
 }
 
 /**
- * Resolves the image of each service that runs to a digest, verifies who signed it, and names it by that digest from here on; without
- * `trust.images` nothing is asked or loaded (spec §18). A registry that cannot be asked is `PULL_FAILED`.
+ * Resolves the image of each active service to a digest, verifies its signers, and replaces the reference by that
+ * digest. Does nothing without `trust.images` (spec §18). A registry that cannot be reached is `PULL_FAILED`.
  */
 export async function verifyImages(
   deps: ImageDependencies,
@@ -43,7 +43,10 @@ export async function verifyImages(
   return { images };
 }
 
-/** Judges each image once, by its reference as compose rendered it, so that services with the same one get the same digest. */
+/**
+ * Verifies each image once, by its reference as compose rendered it, so that services with the same reference get the
+ * same digest.
+ */
 async function judgeAll(
   deps: ImageDependencies,
   { bundle, services, trust }: { bundle: Bundle; services: ServiceFingerprints; trust: TrustSettings },
@@ -60,7 +63,7 @@ async function judgeAll(
       if (verdicts.has(image)) continue;
       const verdict = await judgeImage(image, { ...read, access, verifyImage }).catch((error: unknown) => {
         if (!(error instanceof RegistryError)) throw error;
-        // it is in the message in the spelling of a URL, which redaction does not know
+        // the message contains it URL-encoded, a form that redaction does not know
         const why = deps.vault.isSecretFree(registryOf(image)) ? error.message : 'its registry cannot be asked';
         throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${why}`);
       });
@@ -97,14 +100,14 @@ function requireSigned(
   return { verified, services: pinned };
 }
 
-/** How an image is named to people; a reference that is empty or holds a secret is left out. */
+/** The name of an image in messages; a reference that is empty or contains a secret is left out. */
 function nameOf(deps: ImageDependencies, service: string, image: string): string {
   return image !== '' && deps.vault.isSecretFree(image)
     ? `image ${printable(image)} of ${service}`
     : `the image of ${service}`;
 }
 
-/** The digest of an image that is signed as the host demands, and who signed; or why the image is refused. */
+/** The digest of an image with enough signatures, and its signers; or why the image is refused. */
 export type ImageVerdict = { digest: string; signers: string[] } | { fault: string };
 
 interface JudgeContext extends ReadTrust {
@@ -112,7 +115,10 @@ interface JudgeContext extends ReadTrust {
   verifyImage: typeof verifyImage;
 }
 
-/** Judges the image that a reference stands for in its registry now. Throws `RegistryError` when the registry cannot be asked. */
+/**
+ * Verifies the image that a reference currently names in its registry. Throws `RegistryError` when the registry cannot
+ * be reached.
+ */
 export async function judgeImage(
   reference: string,
   { trust, problems, access, verifyImage }: JudgeContext,

@@ -16,7 +16,7 @@ describe('the retry backoff of a failing bundle (spec §12.6)', () => {
     expect(failing?.count).toBe(8);
   });
 
-  it('restarts with another sha', () => {
+  it('restarts for another sha', () => {
     const first = recordFailure(recordFailure(null, { sha: a, line: '' }, now), { sha: a, line: '' }, now);
     expect(recordFailure(first, { sha: b, line: '' }, now).count).toBe(1);
   });
@@ -32,7 +32,7 @@ describe('the retry backoff of a failing bundle (spec §12.6)', () => {
   it.each([
     ['a moment', 1000],
     ['ten years', 315_360_000_000],
-  ])('is over when the clock was set back by %s', (_, byMs) => {
+  ])('ends when the clock was set back by %s', (_, byMs) => {
     const failing = recordFailure(null, { sha: a, line: '' }, now);
     expect(secondsUntilRetry(failing, a, new Date(now.getTime() - byMs))).toBe(0);
   });

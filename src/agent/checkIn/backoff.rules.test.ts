@@ -28,18 +28,18 @@ describe('an overdue host', () => {
     expect(isOverdue({ pace: { due_at, alone_until: null }, last_outcome: null }, 60, now)).toBe(overdue);
   });
 
-  it('is none whose last tick was long', () => {
+  it('is not overdue after a long tick', () => {
     const pace = { due_at: inSeconds(-1), alone_until: null };
     const afterTick = (seconds: number) => isOverdue({ pace, last_outcome: { at: inSeconds(-seconds) } }, 60, now);
     expect([afterTick(90), afterTick(91)]).toEqual([false, true]);
   });
 
-  it('is none with a state of an older version', () => {
+  it('is not overdue with a state of an older version', () => {
     expect(isOverdue({ last_outcome: null }, 60, now)).toBe(false);
     expect(backoffUntil(undefined, now)).toBeNull();
   });
 
-  it('is every host that boots, and none that ticks by the timer', () => {
+  it('counts as overdue after every boot, but not when the timer starts a tick', () => {
     const { onBootS, onUnitInactiveS, randomizedDelayS } = packagedTimer();
     expect(checkInDueS(60, false)).toBeLessThanOrEqual(onBootS);
     expect(checkInDueS(60, false)).toBeGreaterThan(onUnitInactiveS + randomizedDelayS + 10);

@@ -16,7 +16,10 @@ interface PastTicks {
   last_outcome: { at: string } | null;
 }
 
-/** End of the current backoff, null without one. A backoff longer than the maximum is ignored: the clock was set back. */
+/**
+ * End of the current backoff, null without a backoff. A backoff longer than the maximum is ignored: the clock was set
+ * back.
+ */
 export function backoffUntil(pace: CheckInBackoff | undefined, now: Date): Date | null {
   const until = new Date(pace?.alone_until ?? '');
   const leftS = (until.getTime() - now.getTime()) / 1000;
@@ -29,8 +32,8 @@ export function tickIntervalS(interval_s: number, random: number): number {
 }
 
 /**
- * Seconds after a check-in until the next one is due. A host that is later was off, asleep or offline, and many others may
- * have been so until the same moment. A host that boots is always overdue, because the timer's first tick comes late.
+ * Seconds after a check-in until the next one is due. A later host was off, asleep or offline, and many others may
+ * return at the same moment. A host that boots is always overdue, because the timer's first tick comes late.
  */
 export function checkInDueS(interval_s: number, overdue: boolean): number {
   return interval_s + maxIdleTickS + (overdue ? jitterS(interval_s, 1) : 0);
@@ -57,9 +60,9 @@ export interface FailedCheckIn {
 }
 
 /**
- * Backoff after a failed check-in. A Retry-After is honoured up to an hour. A service that is overloaded lets callers wait, and
- * all of them would return at once: an overdue host that got no response in time stays away as long as it was offline, up
- * to ten minutes.
+ * Backoff after a failed check-in. A Retry-After is respected up to an hour. An overloaded service delays its callers,
+ * which would all return at once. An overdue host that got no response in time therefore stays away as long as it was
+ * offline, up to ten minutes.
  */
 export function backoffS({ retryAfterS, responseS, offlineS }: FailedCheckIn, random: number): number {
   if (retryAfterS !== null) {

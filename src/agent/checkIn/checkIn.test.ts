@@ -54,7 +54,7 @@ function depsWith(...responses: Partial<CheckInResponse>[]): HostDependencies {
   } as unknown as HostDependencies;
 }
 
-it('tells the tenancy service what this host permits of a bundle', async () => {
+it('sends the policy of this host to the tenancy service', async () => {
   const limits = { bundle_bytes: 1, unpacked_bytes: 2, bundle_entries: 3 };
   const deps = depsWith();
   const bodies: CheckInRequest[] = [];
@@ -74,7 +74,7 @@ describe('under a hold', () => {
   const told = { until: '2100-01-01T00:00:00.000Z', since: '2026-11-26T11:00:00.000Z', by: 'kim', reason: 'disk swap' };
   const hold = { ...told, isDamaged: false };
 
-  it('tells it, and defers what is desired', async () => {
+  it('reports it, and defers the desired state', async () => {
     const deps = depsWith();
     const bodies: CheckInRequest[] = [];
     const tenancy = {
@@ -87,7 +87,7 @@ describe('under a hold', () => {
     expect(bodies[0]).not.toHaveProperty('window_opens_at');
   });
 
-  it('that was made under a clock ahead, counts it from the first check-in that succeeds', async () => {
+  it('counts a hold that was set under a clock in the future from the first successful check-in', async () => {
     const deps = depsWith();
     const { state_dir } = deps.settings;
     await writeHold(state_dir, hold);
@@ -111,7 +111,7 @@ describe('the production flag of a check-in', () => {
     }
   });
 
-  it('does not settle whether an unknown env is production', async () => {
+  it('does not decide whether an unknown environment is production', async () => {
     const deps = depsWith({});
     await deps.state.update({ production_unknown: true });
     expect(await checkIn(deps, { observed, ...unheld }, never)).toMatchObject({ production: false });
@@ -119,7 +119,7 @@ describe('the production flag of a check-in', () => {
     expect(await findOrphanedResources(deps, deps.state.state, false)).toMatchObject({ volumes: [] });
   });
 
-  it('lets the volumes of a failed attempt be removed where the env never was production', async () => {
+  it('allows removal of volumes of a failed attempt if the environment never was production', async () => {
     const deps = depsWith({});
     await checkIn(deps, { observed, ...unheld }, never);
     expect(await findOrphanedResources(deps, deps.state.state, false)).toEqual({
@@ -152,7 +152,7 @@ describe('a wait', () => {
     return { deps: { ...deps, ...parts } as unknown as HostDependencies, bodies };
   }
 
-  it('goes on through check-ins that fail or announce the same, and reports the host as not healthy', async () => {
+  it('continues through check-ins that fail or announce the same bundle, and reports the host as unhealthy', async () => {
     const { deps, bodies } = depsInWait(offlineFault('away'), {});
     const three = new Promise<string>((resolve) => {
       const timer = setInterval(() => {
@@ -180,7 +180,7 @@ describe('a wait', () => {
     });
   });
 
-  it('that is stopped ends as stopped, and checks in no more', async () => {
+  it('ends as stopped, and sends no further check-in', async () => {
     const { deps, bodies } = depsInWait();
     const stop = new AbortController();
     const ended = whileCheckingIn(deps, purpose, stop.signal, waiting);

@@ -14,7 +14,7 @@ import { backoffS, backoffUntil, checkInDueS, isOverdue, maxAttempts } from './b
 import { deferringFactsOf, desiredStateOf, supersededBy, type WaitPurpose } from './desiredState.rules.ts';
 import { countHoldFromNow } from './hold.ts';
 
-/** What a check-in takes besides the token. */
+/** Dependencies of a check-in in addition to the token. */
 export interface CheckInDependencies extends TokenDependencies {
   readonly version: string;
   /** True for ticks of the loop or the timer, which no operator waits for. */
@@ -25,7 +25,7 @@ export interface CheckInDependencies extends TokenDependencies {
   };
 }
 
-/** The hold that stood when the tick began; undefined when it could not be read: one may stand then. */
+/** The hold at the start of the tick; undefined when it could not be read, so that there may be one. */
 type Held = Pick<ApplyStart, 'hold'>;
 
 /** Sends the applied release and its health to the tenancy service; returns the desired state (spec §10). */
@@ -56,8 +56,8 @@ export async function checkIn(
 }
 
 /**
- * Does work that may wait for long, and checks in every `interval_s` meanwhile. A newer bundle or a down ends the work with the
- * fault `superseded`; a check-in that fails does not.
+ * Runs work that may wait for long, and checks in every `interval_s` meanwhile. A newer bundle or a down ends the work
+ * with the fault `superseded`; a failed check-in does not.
  */
 export async function whileCheckingIn<T>(
   deps: CheckInDependencies,
@@ -85,7 +85,10 @@ export async function whileCheckingIn<T>(
   }
 }
 
-/** What a check-in during a wait announces in place of the awaited; null for the same, and when it fails. */
+/**
+ * The desired state that a check-in during a wait announces instead of the awaited one; null if it is the same or the
+ * check-in fails.
+ */
 async function announcedMeanwhile(
   deps: CheckInDependencies,
   purpose: WaitPurpose & Held,
@@ -110,7 +113,7 @@ async function announcedMeanwhile(
   }
 }
 
-/** A host in the middle of a wait. */
+/** A host during a wait. */
 const duringWait: ObservedState = {
   ...{ leader: null, swarm: null, engineAvailable: true, engineFault: null, healthy: false },
   ...{ attemptInProgress: false, unhealthyServices: [], problems: [], containers: [] },
@@ -133,7 +136,7 @@ async function sendCheckIn(
   return response;
 }
 
-/** Records a check-in that succeeded, and combines its answer with the facts of this host. */
+/** Records a successful check-in, and combines its response with the facts of this host. */
 async function recordAnswer(
   deps: CheckInDependencies,
   { answer, observed, pace, hold }: Held & { answer: CheckInResponse; observed: ObservedState; pace: CheckInBackoff },
@@ -157,10 +160,10 @@ function restraintsOf({ settings }: CheckInDependencies, hold: Held['hold']) {
   return { hold: hold ?? null, windows, obeysEmergency };
 }
 
-/** Who defers what is desired, by the ending. */
+/** The deferring party, by the ending. */
 const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' } as const;
 
-/** What a check-in tells of this host, besides what defers its work. */
+/** Builds the check-in body, without the hold and window fields. */
 function requestOf({ settings, state, version }: CheckInDependencies, observed: ObservedState): CheckInRequest {
   const { env, site, transport, laptop_mode, interval_s, limits, policy } = settings;
   return {

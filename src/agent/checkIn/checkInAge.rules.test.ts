@@ -19,7 +19,7 @@ it.each([
   expect(offlineSince(state, now)).toBe(since);
 });
 
-it('is told once it lasts longer than configured, and never without', () => {
+it('is logged once it lasts longer than configured, and never without an alarm', () => {
   expect(offlineAlarmLine(yesterday, 86_399, now)).toBe(
     `no check-in since ${yesterday}, for longer than offline_alarm_s (86399 s)`,
   );

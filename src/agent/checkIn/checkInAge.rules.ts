@@ -1,10 +1,10 @@
 import { laptopSilenceS, recentForS } from '../../api/checkIn.rules.ts';
 import type { State } from '../state/state.rules.ts';
 
-/** The moment at which a check-in is looked at, and how often this host checks in. */
+/** Time of the evaluation of a check-in, and the check-in interval of this host. */
 export interface CheckInAgeFacts {
   now: Date;
-  /** The same moment by a clock that nobody can set. */
+  /** The same moment on a clock that cannot be set. */
   bootTime: { boot: string; uptime_s: number };
   intervalS: number;
   laptop: boolean;
@@ -16,11 +16,14 @@ type LastCheckIn = Pick<State, 'last_check_in' | 'check_in_clock'>;
 /** Why the last check-in is not recent. */
 export interface StaleCheckIn {
   line: string;
-  /** True when the date of the check-in says nothing, because the clock was set. */
+  /** True when the date of the check-in is unusable because the clock was set. */
   isClockWrong: boolean;
 }
 
-/** Why the last check-in is not recent; null when it is, and without any. A clock that was set makes none look recent. */
+/**
+ * Why the last check-in is not recent; null when it is recent or there is no check-in. After a change of the clock, no
+ * check-in counts as recent.
+ */
 export function staleCheckIn(state: LastCheckIn, facts: CheckInAgeFacts): StaleCheckIn | null {
   const { last_check_in } = state;
   if (last_check_in === null) return null;
@@ -35,8 +38,8 @@ export function staleCheckIn(state: LastCheckIn, facts: CheckInAgeFacts): StaleC
 }
 
 /**
- * Seconds that have passed since the check-in at least, by the clock that nobody can set. The unit of the package hides the id of the
- * boot from the agent: then only a shorter uptime shows that the host booted.
+ * Minimum number of seconds since the check-in, by the clock that cannot be set. The package's unit hides the boot id
+ * from the agent: then only a shorter uptime shows that the host booted.
  */
 function elapsedS({ last_check_in, check_in_clock }: LastCheckIn, { bootTime: { boot, uptime_s } }: CheckInAgeFacts) {
   if (check_in_clock?.at !== last_check_in?.at || check_in_clock === undefined) return 0;
@@ -58,12 +61,12 @@ export function formatAge(ageS: number): string {
   return minutes < 2880 ? `${Math.floor(minutes / 60)} h ago` : `${Math.floor(minutes / 1440)} days ago`;
 }
 
-/** A clock is corrected by up to this many seconds without a word. */
+/** Maximum clock correction in seconds that is ignored. */
 const maxClockStepS = 60;
 
 /**
- * Since when this host has been offline, at a tick that has reached no tenancy service: since its last check-in, else since its first
- * such tick. A time in the future was recorded under a clock that has been set back since: then it is now.
+ * Start of the offline period, at a tick that has not reached the tenancy service: the last check-in, or the first such
+ * tick if there was no check-in. A time in the future was recorded before the clock was set back, and counts as now.
  */
 export function offlineSince(
   { last_check_in, offline_since }: Pick<State, 'last_check_in' | 'offline_since'>,
@@ -73,7 +76,10 @@ export function offlineSince(
   return known.find((at) => Date.parse(at) <= now.getTime()) ?? now.toISOString();
 }
 
-/** The journal line of the alarm; null while the host has not been offline for longer than `alarmS` seconds, and without an alarm. */
+/**
+ * The journal line of the alarm; null until the host has been offline for more than `alarmS` seconds, and without an
+ * alarm.
+ */
 export function offlineAlarmLine(since: string, alarmS: number | null, now: Date): string | null {
   if (alarmS === null || (now.getTime() - Date.parse(since)) / 1000 <= alarmS) return null;
   return `no check-in since ${since}, for longer than offline_alarm_s (${alarmS} s)`;

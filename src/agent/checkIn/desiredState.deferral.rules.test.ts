@@ -94,7 +94,7 @@ it('defers nothing while a window is open, and without windows', () => {
   expect(deferralOf(applyOf(b), free)).toBeNull();
 });
 
-it('does not let an emergency wait for a window where the host permits it, and for no hold', () => {
+it('applies an emergency outside a window if the host permits it, but not under a hold', () => {
   const urgent = { ...applyOf(b), emergency: true };
   const input = { ...free, windows: [nights] };
   const endingOf = (more: object) => deferralOf(urgent, { ...input, ...more })?.ending ?? null;
@@ -104,7 +104,7 @@ it('does not let an emergency wait for a window where the host permits it, and f
   expect(deferralOf(applyOf(b), { ...input, obeysEmergency: true })?.ending).toBe('outsideWindow');
 });
 
-it('tells a hold and the next opening, and neither where nothing stands in the way', () => {
+it('reports a hold and the next opening, and neither if nothing defers the tick', () => {
   const facts = deferringFactsOf({ hold, windows: [nights] }, now);
   expect(facts).toEqual({ hold: told, window_opens_at: opening });
   expect(deferringLines(facts)).toEqual([held, `all windows are closed; the next opens at ${opening}`]);
@@ -118,7 +118,7 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, work: string | n
   ['an attempt that was cut short', applyOf(b), attemptOf(b), `apply of ${b}`],
   ['a down', down, { hold }, 'the down of a retirement'],
   ['nothing where all is well', none, {}, null],
-])('leaves to the leader of the swarm %s', (_, response, more, work) => {
+])('leaves %s to the leader of the swarm', (_, response, more, work) => {
   const input = { ...free, ...more };
   const followed = { ...input, observed: { ...input.observed, leader: 'one' } };
   const line = `one leads the swarm: ${work} is its work`;

@@ -122,7 +122,7 @@ describe('the desired state of a tick (spec §5)', () => {
     ['config', { ...input, production: true }, response],
     ['check-in', input, { ...response, production: true }],
     ['the state', { ...input, state: { ...input.state, production: true } }, response],
-  ])('is that of a production env when %s says so', (_, facts, checkIn) => {
+  ])('is a production environment if %s says so', (_, facts, checkIn) => {
     expect(desiredStateOf(checkIn, facts).production).toBe(true);
     expect(desiredStateOf(response, input).production).toBe(false);
   });

@@ -31,15 +31,15 @@ export function desiredStateOf(response: CheckInResponse, input: DesiredStateInp
   };
 }
 
-/** What a wait is for, and the bundle that was desired when it began; null when that was not known. */
+/** The purpose of a wait, and the bundle that was desired when it began; null if that was unknown. */
 export interface WaitPurpose {
   work: 'apply' | 'restore' | 'down';
   wanted: Sha | null;
 }
 
 /**
- * What is desired now in place of what a wait is for, in words; null when the wait goes on. A wait that restores the applied
- * release goes on when that is desired again, and a down always.
+ * The new desired state that ends a wait, in words; null when the wait continues. A wait that restores the applied
+ * release continues when that release is desired again. A down always continues.
  */
 export function supersededBy(desired: DesiredState, { work, wanted }: WaitPurpose): string | null {
   const { action, desiredSha, deferral, retryDelay } = desired;
@@ -50,8 +50,8 @@ export function supersededBy(desired: DesiredState, { work, wanted }: WaitPurpos
 }
 
 /**
- * True when the applied release is healed although the tick failed: not under a hold, before a down that could not be done yet,
- * over an attempt, or where a failed release was left for diagnosis (spec §7.6).
+ * True when the applied release is healed although the tick failed. It is not healed under a hold, before a pending
+ * down, after an interrupted attempt, or if a failed release was kept for diagnosis (spec §7.6).
  */
 export function mayHealDespite(
   { attempt, failing, last_check_in }: State,
@@ -80,14 +80,14 @@ function retryDelayOf(response: CheckInResponse, { state, now }: DesiredStateInp
   return { line: `${state.failing.line}; retry in ${retryInS}s`, retryInS };
 }
 
-/** What can defer the work of a tick on this host. */
+/** The facts of this host that can defer the work of a tick. */
 interface Restraints {
   hold: StandingHold | null;
   /** Config `apply.windows`. */
   windows: readonly TimeWindow[];
 }
 
-/** What is desired, and where this host is. */
+/** The desired state, and the current state of this host. */
 export interface DeferralInput extends Restraints {
   /** Config `apply.emergency`. */
   obeysEmergency: boolean;
@@ -97,10 +97,11 @@ export interface DeferralInput extends Restraints {
 }
 
 /**
- * Why what is desired has to wait; null when it has not. Where another node leads the swarm, all is its work. A hold defers
- * everything; the windows only the change from one bundle to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
- * One that failed, and whose revert was cut short, is undone; its next try waits. A release that a lost state took for applied is
- * no attempt: under a hold its check waits too.
+ * Why the desired state is deferred; null if it is not. If another node leads the swarm, that node does all work. A
+ * hold defers everything; windows defer only the change to another bundle. An interrupted attempt is not deferred: it
+ * is completed while its bundle is desired, otherwise reverted. A failed attempt whose revert was interrupted is
+ * reverted; its next retry waits. A release that was taken for applied after a lost state is not an attempt: under a
+ * hold its check is also deferred.
  */
 export function deferralOf(response: CheckInResponse, input: DeferralInput): Deferral | null {
   const { attempt } = input.state;
@@ -126,12 +127,12 @@ export function deferralOf(response: CheckInResponse, input: DeferralInput): Def
   return { ending: 'outsideWindow', reason: 'waits:window', line, mayHeal: !isLeft || attempt.sha !== desiredSha };
 }
 
-/** True for an announced emergency that this host permits. It lifts windows, never a hold. */
+/** True for an announced emergency that this host permits. It overrides windows, never a hold. */
 function isEmergency({ emergency }: CheckInResponse, { obeysEmergency }: DeferralInput): boolean {
   return emergency && obeysEmergency;
 }
 
-/** What stands in the way now, as check-ins, status and plans tell it. */
+/** The current reasons for deferral, as check-ins, status and plans show them. */
 export function deferringFactsOf({ hold, windows }: Restraints, now: Date): DeferringFacts {
   const opening = openingOf({ windows, now });
   return {
@@ -144,7 +145,7 @@ function toldHold({ isDamaged: _, ...told }: StandingHold): ToldHold {
   return told;
 }
 
-/** The same in lines. */
+/** The same as lines of text. */
 export function deferringLines({ hold, window_opens_at }: DeferringFacts): string[] {
   return [
     ...(hold === undefined ? [] : [`held ${formatStanding(hold)}`]),
@@ -152,12 +153,12 @@ export function deferringLines({ hold, window_opens_at }: DeferringFacts): strin
   ];
 }
 
-/** Where nothing is applied, nothing runs that a window could protect. */
+/** Without an applied release, a window has nothing to protect. */
 function changesBundle({ action, desiredSha }: CheckInResponse, { state }: DeferralInput): boolean {
   return action === 'apply' && state.applied_sha !== null && state.applied_sha !== desiredSha;
 }
 
-/** When a window opens next; null while one is open, and without any. */
+/** Next opening of a window; null while one is open, and without windows. */
 function openingOf({ windows, now }: Pick<DeferralInput, 'windows' | 'now'>): string | null {
   const at = now.getTime();
   return isOpen(windows, at) ? null : new Date(nextOpening(windows, at)).toISOString();

@@ -37,7 +37,7 @@ it.each([
   expect(holdEndOf(text, now)).toEqual({ fault });
 });
 
-/** The ends in a time zone, which a process takes from its environment. */
+/** The end times in a time zone, which a process reads from its environment variables. */
 function endsIn(zone: string, cases: readonly (readonly [text: string, from: string])[]): unknown {
   const script = `import { holdEndOf } from ${JSON.stringify(join(import.meta.dirname, 'hold.rules.ts'))};
     console.log(JSON.stringify(${JSON.stringify(cases)}.map(([text, from]) => holdEndOf(text, new Date(from)).end)));`;
@@ -45,7 +45,7 @@ function endsIn(zone: string, cases: readonly (readonly [text: string, from: str
   return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', env: { ...process.env, TZ: zone } }));
 }
 
-it('takes a time of day by the clock of the host, over both changes of the clocks too', () => {
+it('interprets a time of day by the clock of the host, also across both daylight saving changes', () => {
   expect(
     endsIn('Europe/Berlin', [
       ['18:30', '2026-11-26T12:00:00Z'],

@@ -13,7 +13,7 @@ beforeEach(() => {
   path = join(dir, 'hold.json');
 });
 
-it('is absent until it is made, private, and gone when it is ended', async () => {
+it('does not exist before the hold is set, is private, and is removed when the hold ends', async () => {
   expect(await readHold(dir)).toBeNull();
   await writeHold(dir, { ...hold, reason: 'first' });
   await writeHold(dir, hold);
@@ -24,7 +24,7 @@ it('is absent until it is made, private, and gone when it is ended', async () =>
   expect(await readHold(dir)).toBeNull();
 });
 
-it('ends within seven days though it was made ten years ahead', async () => {
+it('ends within seven days if it was set ten years in the future', async () => {
   await writeHold(dir, hold);
   const future = new Date(Date.now() + 315_360_000_000);
   await utimes(path, future, future);
@@ -33,7 +33,7 @@ it('ends within seven days though it was made ten years ahead', async () => {
   expect(standingHold(await readHold(dir), new Date(Date.now() + maxHoldMs))).toBeNull();
 });
 
-it('ends though it is a link from the future', async () => {
+it('ends even if it is a link from the future', async () => {
   await writeFile(join(dir, 'target'), formatHold(hold));
   await symlink(join(dir, 'target'), path);
   const future = new Date(Date.now() + 315_360_000_000);
@@ -53,7 +53,7 @@ testIf(needsRoot, 'ends though it is from the future, and root’s', async () =>
   expect((await stat(path)).mtimeMs).toBeLessThanOrEqual(Date.now());
 });
 
-it('keeps the time of a hold that was made before now, and needs none', async () => {
+it('keeps the time of an existing hold, and does not need one', async () => {
   await countHoldFromNow(dir, new Date());
   await writeHold(dir, hold);
   const past = new Date('2026-01-01T00:00:00.000Z');
@@ -62,7 +62,7 @@ it('keeps the time of a hold that was made before now, and needs none', async ()
   expect((await stat(path)).mtime).toEqual(past);
 });
 
-it('does not take what cannot be read for no hold', async () => {
+it('does not treat an unreadable file as no hold', async () => {
   await mkdir(path);
   await expect(readHold(dir)).rejects.toThrow(/hold\.json/);
 });

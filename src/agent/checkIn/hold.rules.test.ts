@@ -5,7 +5,7 @@ const fileOf = (text: string, modified = '2026-11-26T11:00:00.000Z') => ({ text,
 const held = (until: string, modified?: string) =>
   standingHold(fileOf(formatHold({ until, reason: 'disk swap' }), modified), now)?.until ?? null;
 
-it('stands until its end', () => {
+it('lasts until its end', () => {
   expect(held('2026-11-26T12:00:00.001Z')).toBe('2026-11-26T12:00:00.001Z');
   expect(held('2026-11-26T12:00:00.000Z')).toBeNull();
   expect(standingHold(null, now)).toBeNull();
@@ -32,7 +32,7 @@ it.each([
   '[]',
   '{"schema":2,"until":"2026-11-26T13:00:00Z"}',
   '{"schema":1,"until":"tomorrow","reason":null}',
-])('a file that reads %j holds for seven days', (text) => {
+])('a file that contains %j holds for seven days', (text) => {
   expect(standingHold(fileOf(text), now)).toEqual({
     ...{ since: '2026-11-26T11:00:00.000Z', until: '2026-12-03T11:00:00.000Z' },
     reason: 'hold.json is damaged, or of another version of deployd',
@@ -41,12 +41,12 @@ it.each([
   expect(standingHold(fileOf(text, '2026-11-19T12:00:00.000Z'), now)).toBeNull();
 });
 
-it('counts a file with a reason for several lines as damaged', () => {
+it('treats a file with a reason of several lines as damaged', () => {
   const text = formatHold({ until: '2026-11-26T13:00:00.000Z', reason: 'a\nb' });
   expect(standingHold(fileOf(text), now)).toMatchObject({ isDamaged: true });
 });
 
-it('knows since when it stands, and who made it, which a hold of an older version does not tell', () => {
+it('contains its start and its author, which holds of older versions lack', () => {
   const [until, since] = ['2026-11-26T13:00:00.000Z', '2026-11-26T11:00:00.000Z'];
   const told = (by: unknown) => standingHold(fileOf(JSON.stringify({ schema: 1, until, reason: null, by })), now);
   const plain = { until, since, reason: null, isDamaged: false };
@@ -54,7 +54,7 @@ it('knows since when it stands, and who made it, which a hold of an older versio
   expect([undefined, null, 1, 'a\nb'].map(told)).toEqual([plain, plain, plain, plain]);
 });
 
-it('tells the end, and beginning, name and reason where they are known', () => {
+it('shows the end, and start, author and reason if they are known', () => {
   const until = '2026-11-26T13:00:00.000Z';
   const since = '2026-11-26T11:00:00.000Z';
   expect(formatStanding({ until, since, by: 'kim', reason: null })).toBe(`until ${until}, since ${since}, by kim`);
@@ -62,7 +62,7 @@ it('tells the end, and beginning, name and reason where they are known', () => {
   expect(formatStanding({ until, reason: 'disk swap' })).toBe(`until ${until}: disk swap`);
 });
 
-it('takes one visible line as a reason', () => {
+it('accepts one visible line as a reason', () => {
   expect(['a', 'disk swap, ask Ö.', 'x'.repeat(200)].map(isLine)).toEqual([true, true, true]);
   expect(['', ' a', 'a ', 'a\nb', 'a\u001b[0m', 'a\u2028b', '\u202ea', 'x'.repeat(201)].some(isLine)).toBe(false);
 });

@@ -7,13 +7,13 @@ const DAY_MS = 86_400_000;
 /** The longest hold, in milliseconds. */
 export const maxHoldMs = 7 * DAY_MS;
 
-/** How long a hold lasts that was made without an end, in milliseconds. */
+/** Duration of a hold without an end, in milliseconds. */
 const defaultHoldMs = DAY_MS;
 
-/** Most characters of the reason of a hold, and of the name of who made it. */
+/** Maximum number of characters of the reason and of the author's name. */
 export const maxLineCharacters = 200;
 
-/** The file of a hold as it is on the disk. */
+/** The file of a hold on disk. */
 export interface HoldFile {
   text: string;
   /** When it was last written, in milliseconds since 1970. */
@@ -26,9 +26,9 @@ export function formatHold({ until, reason, by }: Hold): string {
 }
 
 /**
- * The hold that stands; null without one, and after its end. It ends seven days after its file was written, whatever the file
- * says; a file that was written in the future, under a clock that has been set back since, counts as written now. A file that
- * this version cannot read holds for as long: nothing is changed on a host that somebody may have wanted left alone.
+ * The current hold; null if there is no hold or it has ended. It ends at most seven days after its file was written. A
+ * file with a time in the future was written before the clock was set back, and counts as written now. An unreadable
+ * file also holds for seven days, because somebody may have set it to protect the host.
  */
 export function standingHold(file: HoldFile | null, now: Date): StandingHold | null {
   if (file === null) return null;
@@ -42,7 +42,7 @@ export function standingHold(file: HoldFile | null, now: Date): StandingHold | n
   return { ...told, since, until, isDamaged: parsed === null };
 }
 
-/** A hold as the end of a sentence: until when, since when, by whom, and why, as far as that is known. */
+/** A hold as the end of a sentence: end, start, author and reason, as far as they are known. */
 export function formatStanding({ until, since, by, reason }: ToldHold): string {
   const times = since === undefined ? `until ${until}` : `until ${until}, since ${since}`;
   return `${times}${by === undefined ? '' : `, by ${by}`}${reason === null ? '' : `: ${reason}`}`;
@@ -70,12 +70,12 @@ function parseJson(text: string): unknown {
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The end of a hold that begins now, or why there can be none like that. */
+/** The end of a hold that begins now, or why it is invalid. */
 type HoldEnd = { end: Date } | { fault: string };
 
 /**
- * The end of a hold from what an operator wrote: a length (`90m`, `12h`, `3d`), a time of day, or a date and time, by the clock
- * and the time zone of this host unless they name another one. Without a text it is a day from now.
+ * Parses the end of a hold as an operator writes it: a duration (`90m`, `12h`, `3d`), a time of day, or a date and
+ * time. The time zone of this host is the default. Without a text, the end is one day from now.
  */
 export function holdEndOf(text: string | undefined, now: Date): HoldEnd {
   const end = text === undefined ? new Date(now.getTime() + defaultHoldMs) : parseEnd(text, now);
@@ -102,7 +102,7 @@ function isDay(date: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
 }
 
-/** Today's, or tomorrow's where today's is over. */
+/** That time today, or tomorrow if it is already over today. */
 function nextTimeOfDay(hours: number, minutes: number, now: Date): Date {
   const end = new Date(now);
   end.setHours(hours, minutes, 0, 0);

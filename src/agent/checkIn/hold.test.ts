@@ -18,7 +18,7 @@ beforeEach(() => {
 const out = { log: (line: string) => void results.push(line), error: (line: string) => void errors.push(line) };
 const make = (until?: string, reason = '') => hold({ state_dir }, { until, reason, by: 'kim' }, out);
 
-it('holds for a day, tells so, and ends it', async () => {
+it('holds for a day, shows the hold, and ends it', async () => {
   expect(await showHold({ state_dir }, out)).toBe(1);
   expect(await make(undefined, 'disk swap')).toBe(0);
   expect(await showHold({ state_dir }, out)).toBe(0);
@@ -56,7 +56,7 @@ it.each([
   expect([errors, await showHold({ state_dir }, out)]).toEqual([[error], 1]);
 });
 
-it('says that a tick at work is not affected', async () => {
+it('reports that a running tick is not affected', async () => {
   await writeFile(join(state_dir, 'lock'), JSON.stringify(ownRecord()));
   expect(await make('1h')).toBe(0);
   expect(results[1]).toBe(
@@ -64,13 +64,13 @@ it('says that a tick at work is not affected', async () => {
   );
 });
 
-it('tells why a hold cannot be read', async () => {
+it('shows why a hold cannot be read', async () => {
   await mkdir(join(state_dir, 'hold.json'));
   expect(await showHold({ state_dir }, out)).toBe(1);
   expect(errors[0]).toContain('hold.json');
 });
 
-it('ends one that no tick can read', async () => {
+it('ends a hold that no tick can read', async () => {
   execFileSync('mkfifo', [join(state_dir, 'hold.json')]);
   expect([await showHold({ state_dir }, out), await unhold({ state_dir }, out)]).toEqual([1, 0]);
   expect(errors[0]).toContain('it is not a regular file');

@@ -21,7 +21,10 @@ import {
   standingHold,
 } from './hold.rules.ts';
 
-/** The file of a hold, null without one. It is beside the state, which only a tick writes: a hold may be made while one runs. */
+/**
+ * The file of a hold, null if there is none. It is separate from the state, which only a tick writes, so that a hold
+ * can be set while a tick runs.
+ */
 export async function readHold(stateDir: string): Promise<HoldFile | null> {
   const path = pathIn(stateDir);
   const stats = await statIfExists(path);
@@ -33,19 +36,19 @@ export async function readHold(stateDir: string): Promise<HoldFile | null> {
   return text === null ? null : { text, modifiedMs: stats.mtimeMs };
 }
 
-/** Makes a hold, in place of one that stands. Throws `DISK_WRITE_FAILED`. */
+/** Sets a hold and replaces an existing one. Throws `DISK_WRITE_FAILED`. */
 export async function writeHold(stateDir: string, hold: Hold): Promise<void> {
   await writeDurably(pathIn(stateDir), formatHold(hold), 0o600);
 }
 
-/** Ends a hold; there may be none. Throws `DISK_WRITE_FAILED`. */
+/** Ends the hold, if there is one. Throws `DISK_WRITE_FAILED`. */
 export async function removeHold(stateDir: string): Promise<void> {
   await removeDurably(pathIn(stateDir));
 }
 
 /**
- * Makes a hold from the future, under a clock that has been set back since, one that was made now. It is written anew, since only
- * its owner may change its time. Throws faults of the disk.
+ * Resets a hold with a time in the future, which was set before the clock was set back, to the current time. The file
+ * is written again, because only its owner may change its time. Throws faults of the disk.
  */
 export async function countHoldFromNow(stateDir: string, now: Date): Promise<void> {
   const file = await readHold(stateDir);
@@ -56,7 +59,7 @@ function pathIn(stateDir: string): string {
   return join(stateDir, 'hold.json');
 }
 
-/** What would defer an apply now. Throws for a hold that cannot be read. */
+/** The current reasons to defer an apply. Throws for a hold that cannot be read. */
 export async function readDeferringFacts({
   state_dir,
   apply,
@@ -68,17 +71,20 @@ export async function readDeferringFacts({
 
 /** Options of `deployd hold`. */
 export interface HoldOptions {
-  /** As the operator wrote it; a day from now without it. */
+  /** As the operator wrote it; the default is one day from now. */
   until: string | undefined;
-  /** Empty for none. */
+  /** Empty without a reason. */
   reason: string;
-  /** Login name of the operator, as far as the host knows it. */
+  /** Login name of the operator, if the host knows it. */
   by: string | null;
 }
 
 type Place = Pick<Settings, 'state_dir'>;
 
-/** `deployd hold`: nothing is applied, healed or taken down from the next tick on. Exit 1 for an end or a reason that cannot be. */
+/**
+ * `deployd hold`: nothing is applied, healed or taken down from the next tick on. Exits with 1 for an invalid end or
+ * reason.
+ */
 export async function hold({ state_dir }: Place, { until, reason, by }: HoldOptions, out: Output): Promise<number> {
   const end = holdEndOf(until, new Date());
   if ('fault' in end) return refuse(out, `--until ${until || "''"} ${end.fault}`);
@@ -96,7 +102,7 @@ export async function hold({ state_dir }: Place, { until, reason, by }: HoldOpti
   });
 }
 
-/** `deployd hold --show`: the hold that stands, in one line; exit 1 without one. */
+/** `deployd hold --show`: prints the current hold in one line; exits with 1 if there is none. */
 export async function showHold({ state_dir }: Place, out: Output): Promise<number> {
   return told(out, async () => {
     const standing = standingHold(await readHold(state_dir), new Date());
@@ -105,7 +111,7 @@ export async function showHold({ state_dir }: Place, out: Output): Promise<numbe
   });
 }
 
-/** `deployd unhold`: the next tick does what waits. Exit 0 also without a hold. */
+/** `deployd unhold`: the next tick applies the desired state. Exits with 0 also without a hold. */
 export async function unhold({ state_dir }: Place, out: Output): Promise<number> {
   return told(out, async () => {
     const stood = await readHold(state_dir).then(
@@ -123,7 +129,7 @@ function nowAs<Event extends 'hold' | 'unhold'>(event: Event): { schema: 1; even
   return { schema: 1, event, at: new Date().toISOString() };
 }
 
-/** Adds an order to the history, which is not a condition of its success. */
+/** Adds an order to the history; a failure to do so does not fail the command. */
 async function remember(stateDir: string, entry: HistoryEntry, out: Output): Promise<void> {
   await addToHistory(stateDir, entry).catch((error: unknown) => {
     for (const line of outcomeOf(error, false).lines) out.error(`not in the history: ${line}`);
@@ -135,7 +141,7 @@ function refuse(out: Output, line: string): number {
   return 1;
 }
 
-/** Runs a command; a fault of the disk is told in its lines. */
+/** Runs a command; prints a fault of the disk as lines of its output. */
 async function told(out: Output, run: () => Promise<number>): Promise<number> {
   try {
     return await run();

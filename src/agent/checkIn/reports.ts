@@ -8,7 +8,7 @@ import type { StateStore } from '../state/stateFile.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { RunningTick } from '../journal/journal.ts';
 
-/** What making and delivering a report takes. */
+/** Dependencies of creating and delivering a report. */
 export interface ReportDependencies {
   readonly settings: Settings;
   readonly version: string;
@@ -51,7 +51,7 @@ async function deliver({ tenancy, tick }: ReportDependencies, report: Report, si
   }
 }
 
-/** Input of a report; `appliedSha` defaults to that of the state. */
+/** Input of a report; `appliedSha` defaults to the applied sha in the state. */
 interface ReportInput {
   outcome: Outcome;
   desired: DesiredState;
@@ -60,8 +60,8 @@ interface ReportInput {
 }
 
 /**
- * The state patch of an outcome: `last_outcome` and the queued report. It belongs into the write that causes the outcome, so
- * that no crash separates the two; a later report of the same tick replaces it (spec §10.3).
+ * The state patch of an outcome: `last_outcome` and the queued report. It is part of the write that causes the outcome,
+ * so that no crash separates the two; a later report of the same tick replaces it (spec §10.3).
  */
 export function outcomePatch(
   deps: ReportDependencies,
@@ -82,7 +82,7 @@ export function lastOutcomeOf(
   return { at: new Date().toISOString(), outcome, code, detail };
 }
 
-/** The report of a tick; it has the id of the tick, which sends at most one. */
+/** The report of a tick, with the tick's id; a tick sends at most one. */
 export function reportOf(
   deps: ReportDependencies,
   { outcome, desired, appliedSha, containers = [] }: ReportInput,

@@ -11,8 +11,9 @@ import { composeReleaseOf } from '../release/restoreRelease.ts';
 import { currentContainers, type ComposeDependencies } from './observe.ts';
 
 /**
- * Records the containers and volumes of a release that an agent without such records applied: those that are there and match,
- * and the digests of its images. Changes none of them; the others are returned as problems, and healed from the next tick on.
+ * Records the existing containers and volumes of a release that an older agent applied without such records, if they
+ * match, and the digests of its images. It changes no container. The containers that do not match are returned as
+ * problems, and healed from the next tick on.
  */
 export async function adoptContainers(
   deps: ComposeDependencies,
@@ -42,7 +43,7 @@ export async function adoptContainers(
   });
 }
 
-/** No hashes where compose cannot tell them: then image and content decide. */
+/** Without hashes if compose cannot compute them: then image and content decide. */
 async function configurationHashes(deps: ComposeDependencies, sha: Sha, signal: AbortSignal) {
   try {
     return await deps.compose.configurationHashes(await composeReleaseOf(deps, sha), signal);
@@ -52,7 +53,7 @@ async function configurationHashes(deps: ComposeDependencies, sha: Sha, signal: 
   }
 }
 
-/** The image that each reference names, by the containers that run. */
+/** The image behind each reference, according to the running containers. */
 export async function runningImages(deps: ComposeDependencies): Promise<RunningImage[]> {
   const ids = new Map((await currentContainers(deps)).map(({ image, imageId }) => [image, imageId]));
   return Promise.all(
@@ -60,7 +61,10 @@ export async function runningImages(deps: ComposeDependencies): Promise<RunningI
   );
 }
 
-/** Completes the record of a release that an older agent applied: with the digests of its images, while they are on this host. */
+/**
+ * Completes the record of a release that an older agent applied with the digests of its images, if they are on this
+ * host.
+ */
 export async function recordDigests(deps: ComposeDependencies, record: ReleaseRecord): Promise<ReleaseRecord> {
   const isComplete = record.images.every(({ id, digest }) => id === null || digest !== undefined);
   if (isComplete) return record;

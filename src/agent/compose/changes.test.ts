@@ -9,7 +9,10 @@ const both = [
   { id: '2', name: 'shop-db-1' },
 ];
 
-/** Dependencies whose compose down ends with these faults, one after the other; `acts` is what is done to containers. */
+/**
+ * Dependencies whose `compose down` ends with these faults, one after the other; `acts` lists the actions on
+ * containers.
+ */
 function depsWith(faults: Fault[], stop: (id: string) => Promise<void> = async () => undefined, stuck?: string) {
   const acts: string[] = [];
   const record = (act: string) => void acts.push(act);
@@ -48,19 +51,19 @@ const oneByOne =
   'down: docker compose down failed (could not find migrate: not found), so removed one by one: shop-web-1, shop-db-1';
 const stops = ['down', 'stop 1', 'stop 2', 'remove 1', 'remove 2', oneByOne, 'down'];
 
-it('that compose does is all that is done', async () => {
+it('does nothing else if compose succeeds', async () => {
   const { acts, run } = depsWith([]);
   await run();
   expect(acts).toEqual(['down']);
 });
 
-it('that fails is done again after all containers were stopped and removed', async () => {
+it('runs compose again after all containers were stopped and removed', async () => {
   const { acts, run } = depsWith([failure(missing)]);
   await run();
   expect(acts).toEqual(stops);
 });
 
-it('removes containers whose stop fails, or takes longer than the time of a down', async () => {
+it('removes containers whose stop fails or exceeds the time limit of a down', async () => {
   const { acts, run } = depsWith([failure(missing)], (id) =>
     id === '1' ? Promise.reject(new Error('500')) : new Promise(() => undefined),
   );
@@ -68,7 +71,7 @@ it('removes containers whose stop fails, or takes longer than the time of a down
   expect(acts).toEqual(stops);
 });
 
-it('removes the others where the engine cannot remove one, and fails with what it says', async () => {
+it("removes the other containers if the engine cannot remove one, and fails with the engine's message", async () => {
   const { acts, run } = depsWith([failure(missing)], async () => undefined, '1');
   await expect(run()).rejects.toMatchObject({
     code: 'ENGINE_ERROR',
@@ -78,20 +81,20 @@ it('removes the others where the engine cannot remove one, and fails with what i
   expect(acts).toEqual(['down', 'stop 1', 'stop 2', 'remove 1', 'remove 2', line]);
 });
 
-it('that fails without a word says so', async () => {
+it('reports a failure that printed nothing', async () => {
   const { acts, run } = depsWith([failure({ code: 'DOWN_FAILED', tail: '' })]);
   await run();
   expect(acts).toContainEqual(expect.stringContaining('failed (without output), so removed'));
 });
 
-it('that took too long removes the containers without another stop', async () => {
+it('removes the containers without another stop after a timeout', async () => {
   const { acts, run } = depsWith([failure({ ...missing, isTimeout: true })]);
   await run();
   const line = 'down: not stopped within 0.05s, so removed by force: shop-web-1, shop-db-1';
   expect(acts).toEqual(['down', 'remove 1', 'remove 2', line, 'down']);
 });
 
-it('that fails again, or for another reason, is a failure', async () => {
+it('reports a failure that repeats or has another cause', async () => {
   await expect(depsWith([failure(missing), failure(missing)]).run()).rejects.toMatchObject({ code: 'DOWN_FAILED' });
   const { acts, run } = depsWith([failure({ code: 'COMPOSE_UNSUPPORTED' })]);
   await expect(run()).rejects.toMatchObject({ code: 'COMPOSE_UNSUPPORTED' });

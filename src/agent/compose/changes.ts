@@ -61,8 +61,8 @@ async function refuseLongWait(deps: ComposeDependencies, { written }: RenderedMo
 }
 
 /**
- * Throws COMPOSE_REFUSED when the user of an image takes the owner of a config or secret away, and names images of another
- * processor: a plan knows both only of images that were on the host.
+ * Throws COMPOSE_REFUSED when the image's user cannot read a config or secret, and names images for another processor:
+ * a plan can check both only for local images.
  */
 async function judgePulledImages(
   deps: ComposeDependencies,
@@ -84,8 +84,8 @@ async function judgePulledImages(
 }
 
 /**
- * Starts a release with the image ids that it ran. A service whose image is gone and cannot be pulled by its digest stays as it is;
- * the others are started before that is thrown.
+ * Starts a release with its recorded image ids. A service whose image is missing and cannot be pulled by its digest
+ * stays unchanged; the others are started before the error is thrown.
  */
 export async function restore(deps: ComposeDependencies, release: RestoredRelease, signal: AbortSignal): Promise<void> {
   const { sha } = release;
@@ -104,7 +104,7 @@ export async function restore(deps: ComposeDependencies, release: RestoredReleas
   await removeOrphanedResources(deps);
 }
 
-/** Checks the ids of the images that run: another program may have moved a tag meanwhile. */
+/** Checks the ids of the running images, because another program may have moved a tag meanwhile. */
 async function expectSameImages(
   deps: ComposeDependencies,
   { sha, expected }: { sha: string } & Pick<PreparedImages, 'expected'>,
@@ -115,9 +115,9 @@ async function expectSameImages(
 }
 
 /**
- * Runs compose down. Where it fails, the containers are removed one by one, and it is run again, so that none can prevent
- * a host from being retired (spec §7.2): compose takes nothing down where a service depends on one without a container,
- * like a one-shot that a revert has left out.
+ * Runs `compose down`. If it fails, the containers are removed one by one and it runs again, so that no container can
+ * prevent the retirement of a host (spec §7.2). Compose fails, for example, if a service depends on a one-shot without
+ * a container, which a revert left out.
  */
 export async function down(
   deps: ComposeDependencies,
@@ -134,8 +134,8 @@ export async function down(
 }
 
 /**
- * Those that compose did not stop in time are killed, all others have that time to stop first. One that the engine cannot remove
- * keeps none of the others; its fault is thrown at the end.
+ * After a timeout of compose the containers are killed; otherwise they can stop in that time. A container that the
+ * engine cannot remove does not block the others; its fault is thrown at the end.
  */
 async function removeContainers(
   deps: ComposeDependencies,
@@ -157,7 +157,7 @@ async function removeContainers(
   if (refusal) throw refusal;
 }
 
-/** Stops them at once, within `down_timeout_s`; what does not stop is left to be killed. */
+/** Stops all of them at once, within `down_timeout_s`; the rest is killed later. */
 async function stopContainers(
   { containers, settings }: ComposeDependencies,
   all: readonly { id: string }[],

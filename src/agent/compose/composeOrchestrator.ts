@@ -3,7 +3,9 @@ import { composeUpNow } from '../health/observeHost.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
 import { type ComposeDependencies, type ComposeMemory, observe } from './observe.ts';
 
-/** Docker compose on one host; what changes something is loaded on first use, since most ticks change nothing. */
+/**
+ * Docker compose on one host; modules that change something are loaded on first use, since most ticks change nothing.
+ */
 export function createComposeOrchestrator(getParts: () => Omit<ComposeDependencies, 'memory'>): Orchestrator {
   const changes = () => import('./changes.ts');
   let memory: ComposeMemory = emptyMemory('');
@@ -15,7 +17,7 @@ export function createComposeOrchestrator(getParts: () => Omit<ComposeDependenci
   return {
     isShared: false,
     membership: async () => ({ leader: null, swarm: null }),
-    obtain: async () => undefined, // only this host applies
+    obtain: async () => undefined, // no other host applies
     observe: (applied) => observe(getDeps(), applied),
     adopt: async (sha, signal) => (await import('./adoptContainers.ts')).adoptContainers(getDeps(), sha, signal),
     pull: async (input, signal) => (await changes()).pull(getDeps(), input, signal),

@@ -60,9 +60,9 @@ export async function enforceModel(
 }
 
 /**
- * Removes containers that a killed compose left partially created, and those that cannot start since a network of theirs is
- * gone, and tries once more what the engine could not remove. Kept one-shots are created and not started. Returns the services
- * with a container that the engine cannot remove, with its fault.
+ * Removes containers that a killed compose created only partially, and containers that cannot start because one of
+ * their networks is gone; retries containers that the engine could not remove. Kept one-shots are created and not
+ * started. Returns the services with a container that the engine cannot remove, with its fault.
  */
 export async function removePartiallyCreated(
   deps: ComposeDependencies,
@@ -96,7 +96,7 @@ function removalFault(container: CreatedContainer, error: unknown): Fault {
   return failedFault(error.code ?? 'ENGINE_ERROR', `container ${containerName(container)} cannot be removed: ${said}`);
 }
 
-/** True for a network of a container that does not run, if the engine has it no more. Podman's containers name no ids. */
+/** True if a network of a stopped container no longer exists. Podman does not list network ids. */
 async function goneNetworks(
   { containers }: ComposeDependencies,
   created: CreatedResources,
@@ -108,7 +108,7 @@ async function goneNetworks(
   return (id) => !existing.has(id);
 }
 
-/** The networks that a container finds by their ids when it starts; the engine finds its own by their names. */
+/** The networks that a container finds by id when it starts; the engine's own networks are found by name. */
 function networkIdsOf({ NetworkSettings, State }: CreatedContainer): string[] {
   const attached = Object.entries(NetworkSettings.Networks ?? {});
   return attached.flatMap(([name, network]) =>
@@ -117,8 +117,8 @@ function networkIdsOf({ NetworkSettings, State }: CreatedContainer): string[] {
 }
 
 /**
- * Removes the containers of services that the release does not run. Compose would do so with a service that its files lack, but
- * leaves one whose profiles are not chosen any more.
+ * Removes the containers of services that the release does not run. Compose removes a service that its files lack, but
+ * keeps one whose profiles are no longer active.
  */
 export async function removeOtherServices(
   { containers }: ComposeDependencies,
@@ -136,7 +136,7 @@ export async function removeOtherServices(
 }
 
 /**
- * True for a container that was never started, that still has the temporary name that compose uses during a replacement, or that the
+ * True for a container that was never started, that still has the temporary name of a compose replacement, or that the
  * engine could not remove: it would never start again.
  */
 function isPartiallyCreated(container: CreatedContainer, isKept: boolean): boolean {
@@ -160,9 +160,9 @@ async function removeDiffering(
 }
 
 /**
- * Removes a container so that compose creates it again with the data of its anonymous volumes and nothing else: a placeholder
- * container that is never started keeps the volumes, and compose takes them over. Throws `UP_FAILED` without removing
- * anything when the image of the placeholder is gone.
+ * Removes a container so that compose creates it again and keeps only the data of its anonymous volumes. A placeholder
+ * container that is never started keeps the volumes, and compose moves them to the new one. Throws `UP_FAILED` without
+ * removing anything when the image of the placeholder is gone.
  */
 export async function removeKeepingVolumes(
   { containers }: ComposeDependencies,
@@ -185,7 +185,7 @@ export async function removeKeepingVolumes(
   await containers.removeContainer(container.Id);
 }
 
-/** A container that is never started: it holds volumes until compose takes them over. */
+/** A container that is never started: it keeps volumes until compose moves them to a new container. */
 interface Placeholder {
   name: string;
   image: string;
@@ -193,7 +193,7 @@ interface Placeholder {
   volumes: readonly MountedVolume[];
 }
 
-/** False without its image. */
+/** False if its image is missing. */
 export async function createPlaceholder(
   containers: ComposeDependencies['containers'],
   { name, image, labels, volumes }: Placeholder,
@@ -212,8 +212,9 @@ export async function createPlaceholder(
 }
 
 /**
- * Gives compose the anonymous volumes of recorded containers that somebody removed: without a container that mounts them it would
- * create empty ones. A container whose image is gone is left out, since compose would then pull the image.
+ * Gives compose the anonymous volumes of recorded containers that somebody removed: without a container that mounts
+ * them, compose would create empty ones. A container whose image is gone is left out, since compose would then pull the
+ * image.
  */
 export async function holdDetachedVolumes(
   { containers, project, releases }: ComposeDependencies,
@@ -271,7 +272,7 @@ function showsEdges({ Config, HostConfig }: CreatedContainer): boolean {
   return [NetworkMode, PidMode, IpcMode].some((mode) => mode.startsWith('container:')) || /:true\b/.test(dependencies);
 }
 
-/** Removes the containers that compose has to create again, and restarts those that run but do not work. */
+/** Removes the containers that compose has to create again, and restarts containers that run but do not work. */
 export async function prepareCures(deps: ComposeDependencies, problems: readonly ServiceProblem[]): Promise<void> {
   const idsOf = (cure: ServiceProblem['cure']) =>
     new Set(problems.filter((problem) => problem.cure === cure).flatMap((problem) => problem.containers));
@@ -285,8 +286,8 @@ export async function prepareCures(deps: ComposeDependencies, problems: readonly
 }
 
 /**
- * Restarts running containers that hang on one that was started after them (spec §7.10), in the order of dependencies: compose
- * does not where the dependency was started and not created again.
+ * Restarts running containers whose dependency was started after them (spec §7.10), in the order of dependencies.
+ * Compose does not do this if the dependency was started without being created again.
  */
 export async function restartDependents(
   { containers, memory, tick }: ComposeDependencies,

@@ -103,7 +103,7 @@ it.each<[Case, string]>([
   expect(whyOf(given)).toBe(`its definition changed (${what})`);
 });
 
-it('finds definitions that are stored without their secrets, and prints none of these', () => {
+it('finds definitions that are stored without their secrets, and prints no secret', () => {
   const [secret, other] = [hide('label key=hunter2'), hide('a longer label key=hunter2')];
   const plan = (fact: string) =>
     planNetworks({
@@ -132,7 +132,7 @@ it('removes an old network that has a subnet of a new one, and keeps other old o
   ]);
 });
 
-it('removes no network of others, and none that foreign containers use', () => {
+it('removes no network of another project, and none that other containers use', () => {
   const plan = planNetworks({
     wanted: { n: ['driver bridge', 'internal'], m: ['driver bridge', 'internal'] },
     asked: {},
@@ -185,7 +185,7 @@ it('finds the containers on a network and those that share a namespace with them
   ).toEqual(['a', 'b', 'c']);
 });
 
-it('a network of a defined name that something else made is taken, unless a container of the project is on it', () => {
+it('takes a network with a defined name that another program made, unless a container of the project uses it', () => {
   const network = (name: string, project: string | null) => ({ id: name, name, project });
   const networks = [
     network('p_a', null),

@@ -43,17 +43,17 @@ const wildcards: readonly [fact: string, covered: RegExp][] = [
   ['network container', /^network service /],
 ];
 
-/** Facts that are no privilege, or that hold without being in the model. */
+/** Facts that grant no privilege, or that apply without being in the model. */
 const ignoredFact =
   /^(sysctl net\.|runtime |no-new-privileges$|without |subpath |(network|volume) of the project |cgroup private$|option (size|com\.docker\.network\.(enable_ipv[46]|driver\.mtu|bridge\.(enable_icc|enable_ip_masquerade|host_binding_ipv4)))=)/;
 
-/** That a volume or network is the project's own, by its label. */
+/** Fact that a volume or network belongs to the project, by its label. */
 const ownershipFact = /^(network|volume) of the project /;
 
 /**
- * Compares what compose created with what the model grants. They can differ: compose passes the mounts of a container
- * on to its successor, and uses existing networks and volumes as they are. Anonymous volumes need no grant. Containers
- * of services outside the model are skipped.
+ * Compares the created containers with the privileges that the model grants. They can differ: compose passes the mounts
+ * of a container on to its successor, and uses existing networks and volumes unchanged. Anonymous volumes need no
+ * grant. Containers of services outside the model are skipped.
  */
 export function compareWithModel(
   granted: GrantedPrivileges,
@@ -100,8 +100,8 @@ function resourceDeviations(
 }
 
 /**
- * Facts that are not allowed, and required facts that are missing; if not `strict`, of the latter only those that Podman
- * reports too.
+ * Facts that are not allowed, and missing required facts; unless `strict`, only those missing facts that Podman also
+ * reports.
  */
 function deviationsOf(
   { may, must }: Allowance,
@@ -143,27 +143,30 @@ export function usesResources(
   return (Mounts ?? []).some(({ Name = '' }) => volumes.includes(Name)) || attached.some((n) => networks.includes(n));
 }
 
-/** What has to be done to networks before compose creates those of a release. */
+/** Work on networks before compose creates the networks of a release. */
 interface NetworkPlan {
-  /** Networks of the project that are removed first, because they are not as defined or in the way of one that is. */
+  /**
+   * Networks of the project to remove first, because they differ from their definition or conflict with a defined
+   * network.
+   */
   removed: { network: DefinedNetwork; why: string }[];
-  /** Those that cannot be removed, since containers outside the project's services use them. */
+  /** Networks that cannot be removed, because containers outside the project's services use them. */
   conflicts: { name: string; why: string; users: string[] }[];
 }
 
 interface PlanInput {
   wanted: NetworkDefinitions;
-  /** What another release asked for, which the engine may still have. */
+  /** Definitions by another release that the engine may still have. */
   asked: NetworkDefinitions;
   networks: readonly DefinedNetwork[];
-  /** Containers that are not of the project's services. */
+  /** Containers that do not belong to the project's services. */
   foreign: readonly Pick<ResourceUser, 'name' | 'networks'>[];
   project: string;
   /** The form in which a definition stores a fact that holds a secret. */
   hide: (fact: string) => string;
 }
 
-/** Facts that a network has only if its file asks for them. The engine itself may add any other one. */
+/** Facts that a network has only if its file defines them. The engine itself may add any other fact. */
 const onlyOnDemand = /^(internal$|attachable$|label |option |address )/;
 
 /** Options that the engine's own defaults may add. */
@@ -171,8 +174,9 @@ const defaultOption =
   /^option com\.docker\.network\.(enable_ipv[46]|driver\.mtu|bridge\.|driver\.overlay\.vxlanid_list)/;
 
 /**
- * Compares the networks of the project with the definitions of a release. One that differs is removed, so that compose creates it
- * again; so is one that the release does not define, if it has a subnet that the release needs.
+ * Compares the networks of the project with the definitions of a release. A network that differs is removed, so that
+ * compose creates it again. A network that the release does not define is removed if it occupies a subnet that the
+ * release needs.
  */
 export function planNetworks({ wanted, asked, networks, foreign, project, hide }: PlanInput): NetworkPlan {
   const of = (definitions: NetworkDefinitions, name: string) => definitions[name] ?? definitions[hide(name)];
@@ -196,7 +200,7 @@ export function planNetworks({ wanted, asked, networks, foreign, project, hide }
   };
 }
 
-/** Names of defined networks that something else made and that no container of the project is on. */
+/** Names of defined networks that another program made and that no container of the project uses. */
 export function takenNetworks(
   networks: readonly NamedNetwork[],
   { wanted, project, hide, created }: Pick<PlanInput, 'wanted' | 'project' | 'hide'> & { created: CreatedContainer[] },
@@ -221,7 +225,7 @@ export function unusedNetworks(
     });
 }
 
-/** Containers that are on one of the networks, and those that share a namespace with one of these. */
+/** Containers on one of the networks, and containers that share a namespace with one of these. */
 export function containersOn(names: readonly string[], containers: readonly CreatedContainer[]): CreatedContainer[] {
   const isOn = ({ NetworkSettings }: CreatedContainer) =>
     names.some((name) => Object.hasOwn(NetworkSettings.Networks ?? {}, name));
@@ -235,7 +239,7 @@ export function containersOn(names: readonly string[], containers: readonly Crea
   return [...chosen];
 }
 
-/** Names, without values, what a network has but should not have, or lacks; null when it is as defined. */
+/** Names, without values, of surplus and missing properties of a network; null when it matches its definition. */
 function differenceOf(
   { facts, isPodman }: DefinedNetwork,
   { defined, asked, hide }: { defined: readonly string[]; asked: readonly string[]; hide: PlanInput['hide'] },

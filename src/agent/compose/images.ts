@@ -21,17 +21,17 @@ import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 
 /** The images of a release that is about to start again. */
 export interface PreparedImages {
-  /** The image that each reference must stand for in the containers that run. */
+  /** The image that each reference must name in the running containers. */
   expected: { reference: string; name: string; id: string }[];
-  /** Services that stay as they are: their image is gone. */
+  /** Services that stay unchanged because their image is gone. */
   left: string[];
-  /** Names the images that a service of `left` needs and that cannot be had; null for none. */
+  /** Names the images of services in `left` that cannot be obtained; null if there are no such images. */
   fault: Fault | null;
-  /** Lets tags that others set name again what they named before. */
+  /** Restores tags that others had set. */
   putTagsBack: () => Promise<void>;
 }
 
-/** A tag, the image that it named before, and the one that the release ran. */
+/** A tag, the image that it named before, and the image of the release. */
 interface MovedTag {
   reference: string;
   before: string;
@@ -39,9 +39,9 @@ interface MovedTag {
 }
 
 /**
- * Lets the references of a release name the images that it ran, by their ids; the tags are put back after the start, so that one
- * that an operator set stays. An image that is gone is pulled by its recorded digest, never by a tag, unless its `pull_policy` is
- * `never`.
+ * Points the references of a release to its recorded image ids. The tags are restored after the start, so that a tag
+ * that an operator set is kept. A missing image is pulled by its recorded digest, never by a tag, unless its
+ * `pull_policy` is `never`.
  */
 export async function prepareImages(
   deps: ComposeDependencies,
@@ -70,7 +70,10 @@ export async function prepareImages(
   return prepared;
 }
 
-/** The recorded images; with their services, which only the model tells, where one is gone or moved or has a secret in its name. */
+/**
+ * The recorded images; with their services, which only the model contains, if an image is missing, has moved or has a
+ * secret in its name.
+ */
 async function imagesToPrepare(
   deps: ComposeDependencies,
   record: ReleaseRecord,
@@ -86,7 +89,10 @@ async function imagesToPrepare(
   return releaseImagesOf(record, asRecorded.every(Boolean) ? [] : await serviceReferences(deps, record, signal));
 }
 
-/** By the files of the bundle alone, since the override of the release replaces `pull_policy`. None when compose cannot read them. */
+/**
+ * Uses only the files of the bundle, since the override of the release replaces `pull_policy`. Empty when compose
+ * cannot read them.
+ */
 async function serviceReferences(
   { compose, releases }: ComposeDependencies,
   record: ReleaseRecord,
@@ -101,19 +107,19 @@ async function serviceReferences(
   return serviceReferencesOf(model, record);
 }
 
-/** The id of an image that is on this host; null for one that is gone, or that compose would not find by its digest. */
+/** The id of a local image; null for a missing one, or one that compose would not find by its digest. */
 async function hereAs({ containers }: ComposeDependencies, { reference, id }: ReleaseImage): Promise<string | null> {
   if (reference.includes('@') && (await containers.imageId(reference)) !== id) return null;
   return containers.imageId(id);
 }
 
-/** The services that need an image which is gone: not those whose containers run it. */
+/** The services that need a missing image, except services whose containers run it. */
 async function servicesWithout({ containers }: ComposeDependencies, { id }: ReleaseImage, services: string[]) {
   const running = (await containers.list()).filter(({ state, imageId }) => state === 'running' && imageId === id);
   return services.filter((name) => running.every(({ service }) => service !== name));
 }
 
-/** Pulls an image by its recorded digest; returns its id, or why it cannot be had. */
+/** Pulls an image by its recorded digest; returns its id, or why it cannot be obtained. */
 async function pullByDigest(
   deps: ComposeDependencies,
   image: ReleaseImage & { logins: (registry: string) => Promise<RegistryLogin[]> },
@@ -154,8 +160,8 @@ function withReason(what: string, { code, message, lines, tail }: Fault): Fault 
 }
 
 /**
- * The logins of the release for a registry, read once: only the tenancy service grants what reads them. Throws its fault when it
- * cannot be asked.
+ * The logins of the release for a registry, read once: the tenancy service grants the access to them. Throws its fault
+ * when it cannot be reached.
  */
 function lazyLogins(deps: ComposeDependencies, sha: string, signal: AbortSignal) {
   const read = new Map<string, Promise<RegistryLogin[]>>();
@@ -184,7 +190,7 @@ async function readLogins(
   return registryLoginsOf(deps, { manifest: { registries } });
 }
 
-/** Lets a tag name the image of the release; notes a tag that others set. */
+/** Points a tag to the image of the release; remembers a tag that others set. */
 async function moveTag(
   { containers, memory }: ComposeDependencies,
   image: ReleaseImage,
@@ -206,7 +212,7 @@ async function putBack(deps: ComposeDependencies, moved: readonly MovedTag[]): P
   });
 }
 
-/** Records the id that an image has now, since the engine has another store. */
+/** Records the current id of an image after a change of the engine's store. */
 async function recordId(deps: ComposeDependencies, { sha, from, to }: { sha: string; from: string; to: string }) {
   const { releases } = deps;
   await warnOnError(deps, 'the new id of an image is not recorded yet', async () => {
@@ -223,7 +229,7 @@ function joinFaults(faults: readonly Fault[]): Fault | null {
   return new Fault('failed', first.message, { ...details, ...(first.tail !== null && { tail: first.tail }) });
 }
 
-/** How an image is named to people. */
+/** The name of an image in messages. */
 function nameOf(deps: ComposeDependencies, { reference }: Pick<ReleaseImage, 'reference'>): string {
   return deps.vault.isSecretFree(reference) ? `image ${printable(reference)}` : 'the image';
 }

@@ -7,9 +7,9 @@ import { containersOn, planNetworks, takenNetworks, unusedNetworks } from './dif
 import type { ComposeDependencies } from './observe.ts';
 
 /**
- * Removes the networks that are not as the release defines them, or in the way of one that it defines, with the containers on them,
- * so that compose creates both again. Only in an apply and in the revert of one. Throws `UP_FAILED` before anything is touched
- * when a container outside the project's services uses such a network.
+ * Removes the networks that differ from their definition in the release or conflict with one, and the containers on
+ * them, so that compose creates both again. Only runs in an apply and in its revert. Throws `UP_FAILED` before anything
+ * is changed when a container outside the project's services uses such a network.
  */
 export async function settleNetworks(
   deps: ComposeDependencies,
@@ -67,7 +67,7 @@ export async function removeUnusedNetworks(deps: ComposeDependencies): Promise<v
   }
 }
 
-/** The definitions of the applied release and of the attempt, where these are other releases. */
+/** The definitions of the applied release and of the attempt, if these are different releases. */
 async function askedByOthers({ releases, state }: ComposeDependencies, sha: string): Promise<NetworkDefinitions> {
   const { applied_sha, attempt } = state.state;
   const others = [applied_sha, attempt?.sha ?? null].filter((other) => other !== null && other !== sha);
@@ -82,7 +82,7 @@ function conflictFault(conflicts: readonly { name: string; why: string; users: s
   return failedFault('UP_FAILED', `${lines.join('; ')}: remove or disconnect these containers`);
 }
 
-/** Versions of compose differ in whether they use such a network as it is. */
+/** Whether compose uses such a network unchanged depends on its version. */
 function takenFault(name: string) {
   return failedFault(
     'UP_FAILED',

@@ -20,32 +20,32 @@ import type { ImageKeepers } from '../release/garbage.ts';
 import type { Compose } from '../engine/compose.ts';
 import { hasCrashed, mayHaveCrashed } from '../health/crashes.rules.ts';
 
-/** What starting, watching and removing containers takes. */
+/** Dependencies of starting, observing and removing containers. */
 export interface ComposeDependencies extends ObserverDependencies, SecretsDependencies, ImageKeepers {
   readonly containers: Containers;
   readonly compose: Compose;
   readonly memory: ComposeMemory;
 }
 
-/** What the changes of containers in one tick leave for the next one, also when they fail. */
+/** Facts that the container changes of a tick leave for the next one, also when they fail. */
 export interface ComposeMemory {
   readonly tickId: string;
   /** The containers that the last wait found healthy, until compose changes them; without health logs, which may hold secrets. */
   healthyContainers: InspectedContainer[] | null;
-  /** Tags that this tick pulled, and the ids of the images that they name since then. */
+  /** Tags that this tick pulled, and the image ids that they have named since then. */
   pulledTags: ReadonlyMap<string, string>;
   /** When compose last started a release; until then, the start of the tick. */
   lastComposeUp: ReleaseStart;
 }
 
-/** Lists the containers of the project's services and judges them. */
+/** Lists the containers of the project's services and determines their health. */
 export async function observe(deps: ObserverDependencies, applied: AppliedRelease | null): Promise<Observation> {
   const containers = await deps.containers.listStatuses();
   const found = applied === null ? {} : await findProblems(deps, containers, applied);
   return { containers: containers.map(reportedContainerOf), problems: [], ...found };
 }
 
-/** Only containers that the engine's list does not suffice to judge are inspected. */
+/** Only containers whose list entry is ambiguous are inspected. */
 async function findProblems(
   deps: ObserverDependencies,
   containers: ContainerStatus[],
@@ -78,7 +78,7 @@ async function findProblems(
   };
 }
 
-/** Inspects the containers that share namespaces of others, and those others. */
+/** Inspects the containers that share namespaces, and the containers that own these. */
 async function namespaceProblems(
   { containers }: ObserverDependencies,
   { judged, all }: { judged: ObservedContainer[]; all: ObservedContainer[] },
@@ -116,7 +116,9 @@ async function findLosses(
   return doubtful.length === 0 ? [] : lostVolumes(doubtful, record, await containers.existingVolumes());
 }
 
-/** On a production env nothing is healed until an operator accepts the loss: a heal would create empty volumes. */
+/**
+ * On a production environment nothing is healed until an operator accepts the loss: a heal would create empty volumes.
+ */
 async function problemsOfLosses(deps: ObserverDependencies, losses: LostVolume[]): Promise<ServiceProblem[]> {
   if (losses.length === 0) return [];
   const isSafe = (await isProduction(deps, deps.state.state, false)) === false;
@@ -130,7 +132,7 @@ async function problemsOfLosses(deps: ObserverDependencies, losses: LostVolume[]
   );
 }
 
-/** The containers of the project's services; reuses those that were just found healthy. */
+/** The containers of the project's services; reuses containers that were just found healthy. */
 export async function currentContainers({ containers, memory }: ComposeDependencies): Promise<InspectedContainer[]> {
   return memory.healthyContainers ?? containers.list();
 }
@@ -144,7 +146,7 @@ export async function rethrowAsEngineFault({ containers }: ComposeDependencies, 
   throw new Fault('failed', line, { code: 'RUNTIME_UNAVAILABLE', tail });
 }
 
-/** What restarts by the engine tell: the problems, and the counts for the next tick, by service. */
+/** Problems derived from restarts by the engine, and the counts for the next tick, by service. */
 interface CrashFindings {
   problems: ServiceProblem[];
   restarts: ReadonlyMap<string, RestartCount>;

@@ -18,13 +18,13 @@ interface KeptOneShot {
   image: string | null;
 }
 
-/** What of a release is started. */
+/** The selection of services to start. */
 export interface StartPlan {
   /** Finished one-shots that need no container. */
   without: string[];
-  /** Finished one-shots whose container stays without being started, since other services refer to it. */
+  /** Finished one-shots whose container exists without being started, since other services refer to it. */
   kept: KeptOneShot[];
-  /** The other services; null for all. */
+  /** The other services; null for all services. */
   rest: string[] | null;
 }
 
@@ -49,7 +49,7 @@ export async function servicesToStart(
 }
 
 /**
- * Before compose creates the container of a kept one-shot again: a placeholder takes over the anonymous volumes of it that
+ * Before compose creates the container of a kept one-shot again: a placeholder takes over its anonymous volumes that
  * containers of other services still mount.
  */
 export async function restoreProviders(
@@ -76,15 +76,15 @@ function mountsVolumesOf({ joins = [] }: LinkedService, provider: string): boole
   return joins.some(({ service, part }) => part === 'volumes' && service === provider);
 }
 
-/** Containers before and after compose has created those of a release. */
+/** Containers before and after compose created the containers of a release. */
 interface CreatedStep {
   before: CreatedResources;
   after: CreatedResources;
 }
 
 /**
- * The kept one-shots that have to run once more: the data of their anonymous volumes is lost, or a service that shares their
- * namespace has to start, which it can only while they run.
+ * The kept one-shots that have to run once more. Either the data of their anonymous volumes is lost, or a service that
+ * shares their namespace has to start, which it can only while they run.
  */
 export function oneShotsToRunAgain(
   { tick }: ComposeDependencies,

@@ -13,8 +13,8 @@ import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { expectDistinctNetworks } from './startRelease.ts';
 
 /**
- * Pulls what `pull_policy` demands, with the bundle's registry logins, which exist only during the call (spec §5). Throws PULL_FAILED
- * for an image that is neither on the host nor may be pulled.
+ * Pulls images according to `pull_policy`, with the bundle's registry logins, which exist only during the call (spec
+ * §5). Throws PULL_FAILED for an image that is neither on the host nor may be pulled.
  */
 export async function pull(
   deps: ComposeDependencies,
@@ -62,7 +62,7 @@ async function notePulledTags(
   });
 }
 
-/** The services with their images as they are on this host now. */
+/** The services with the images that their references currently name on this host. */
 function withLocal(
   { containers }: ComposeDependencies,
   services: readonly Omit<ServiceImage, 'local'>[],
@@ -79,7 +79,9 @@ function absentFault(deps: ComposeDependencies, { service, image }: ServiceImage
   return failedFault('PULL_FAILED', `${name} is not on this host, and its pull_policy is never`);
 }
 
-/** Sets the tags of images that are pulled at an interval once more: some engines keep only that time, not the one of the pull. */
+/**
+ * Sets the tags of images with a pull interval again, because some engines keep that time and not the time of the pull.
+ */
 async function notePullTimes({ containers }: ComposeDependencies, pulled: readonly ServiceImage[]): Promise<void> {
   const atIntervals = pulled.filter(
     ({ image, pullPolicy }) => pullIntervalMs(pullPolicy) !== null && !image.includes('@'),

@@ -11,8 +11,9 @@ import { isVolumeDifferent, usesResources } from './differences.rules.ts';
 import type { ComposeDependencies } from './observe.ts';
 
 /**
- * Records the containers and volumes of a release before the containers start, so that a crash does not make them look like those
- * of another tool. A container that existed `before` belongs to it only if a release has recorded it.
+ * Records the containers and volumes of a release before the containers start, so that after a crash they are not taken
+ * for resources of another tool. A container that existed `before` belongs to the release only if a release has
+ * recorded it.
  */
 export async function recordCreated(
   deps: ComposeDependencies,
@@ -35,8 +36,8 @@ export async function recordCreated(
 }
 
 /**
- * Removes the containers that others created, so that an apply replaces them also where compose takes them for its own, by labels
- * that were copied.
+ * Removes containers that others created, so that an apply replaces them even if copied labels make compose take them
+ * for its own.
  */
 export async function removeForeign(deps: ComposeDependencies): Promise<void> {
   const known = deps.settings.drift === 'heal' ? await recordedIds(deps) : null;

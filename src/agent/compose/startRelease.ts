@@ -32,25 +32,25 @@ import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShot
 import { recordCreated } from './recordContainers.ts';
 import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';
 
-/** A release to start, and how. */
+/** A release to start, with options. */
 interface Start {
   sha: string;
-  /** The services as they were rendered in this tick; without them, those that the release has recorded. */
+  /** The services that this tick rendered; otherwise the services in the release record. */
   fingerprints?: ServiceFingerprints;
   /**
-   * Starts what it can before it fails, where the engine cannot remove what is left of a container, or the disk does not take the
-   * record. Without it nothing is started then.
+   * Starts as many services as possible before failing if the engine cannot remove a container, or the disk is too full
+   * for the record. Without this option, nothing is started in these cases.
    */
   despiteFaults?: boolean;
   /** Services whose next heal is not due: they are neither started nor awaited. */
   left?: readonly string[];
-  /** Problems whose cure needs more than a start of what is missing; none by default. */
+  /** Problems that require more than starting missing containers; empty by default. */
   problems?: readonly ServiceProblem[];
 }
 
 /**
- * Tries once more where compose failed because a container ended before it stopped it, as one does whose pid namespace goes with the
- * container that compose replaced.
+ * Tries again if compose failed because a container ended before compose stopped it. This happens, for example, to a
+ * container that shares the pid namespace of a replaced container.
  */
 function unlessEndedMeanwhile(again: () => Promise<void>): (error: unknown) => Promise<void> {
   return async (error) => {
@@ -61,8 +61,9 @@ function unlessEndedMeanwhile(again: () => Promise<void>): (error: unknown) => P
 }
 
 /**
- * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
- * Partially created containers, and those of services that the release does not run, are removed first; no image is pulled.
+ * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then
+ * starts them. Partially created containers, and containers of services that the release does not run, are removed
+ * first; no image is pulled.
  */
 export async function startRelease(
   deps: ComposeDependencies,
@@ -110,7 +111,7 @@ export async function startRelease(
   return { wait };
 }
 
-/** Removes what is in the way of a start, and selects what is started. */
+/** Removes obstacles to a start, and selects the services to start. */
 async function prepareStart(
   deps: ComposeDependencies,
   { sha, fingerprints, despiteFaults = false, problems = [], left = [] }: Start,
@@ -140,7 +141,10 @@ function pausedServices(before: readonly CreatedContainer[]): string[] {
   return before.filter(({ State }) => State.Status === 'paused').map(serviceOf);
 }
 
-/** Throws UP_FAILED where two networks have the name of one of the project's: no container could join them, so none is stopped. */
+/**
+ * Throws UP_FAILED if two networks have the name of a project network: no container could join them, so no container is
+ * stopped.
+ */
 export async function expectDistinctNetworks({ containers, project }: ComposeDependencies): Promise<void> {
   const [ambiguous] = ambiguousNetworks(await containers.networks(), project);
   if (ambiguous === undefined) return;
@@ -172,7 +176,7 @@ function rethrowAsTakenName(error: unknown): never {
 }
 
 /**
- * Throws a failed start with the services that it failed at, and what their containers printed last, before a revert removes
+ * Throws a start failure with the affected services and the last output of their containers, before a revert removes
  * them.
  */
 async function rethrowWithCause(deps: ComposeDependencies, error: unknown): Promise<never> {
@@ -193,7 +197,10 @@ async function rethrowWithCause(deps: ComposeDependencies, error: unknown): Prom
   throw failedStartFault(fault, { tail, cause, services: describeUnhealthy(watched, services) });
 }
 
-/** The same failure, with services and cause in its further line; a container may tell a better cause than compose. */
+/**
+ * The same failure, with services and cause in its further line; the cause in a container may be more precise than the
+ * message of compose.
+ */
 function failedStartFault(
   fault: Fault,
   { tail, cause, services }: { tail: string; cause: FoundCause | null; services: string },
@@ -204,7 +211,7 @@ function failedStartFault(
   return new Fault('failed', fault.message, details);
 }
 
-/** Compose that takes longer than this waits for dependencies, so that the containers are watched meanwhile. */
+/** If compose takes longer than this, it waits for dependencies, and the containers are watched meanwhile. */
 const watchAfterMs = 1500;
 
 /** The containers that compose has created, and the services to start; null for all. */
@@ -212,14 +219,14 @@ interface CreatedRelease {
   release: ComposeRelease;
   record: ReleaseRecord;
   services: string[] | null;
-  /** Services that nobody waits for. */
+  /** Services that are not awaited. */
   left: readonly string[];
   wait: ReleaseWait;
 }
 
 /**
- * Starts created containers. Compose waits for those that others depend on, and fails with them. A job that takes too long or
- * that nobody waits for and fails, and a crash loop, end that wait at once: UNHEALTHY.
+ * Starts created containers. Compose waits for dependencies, and fails with them. A job that takes too long, a failed
+ * job that is not awaited, and a crash loop end that wait at once with UNHEALTHY.
  */
 async function startCreated(deps: ComposeDependencies, created: CreatedRelease, signal: AbortSignal): Promise<void> {
   const { compose } = deps;
@@ -242,7 +249,7 @@ async function startCreated(deps: ComposeDependencies, created: CreatedRelease, 
   await running;
 }
 
-/** UNHEALTHY once a container can be blamed; null when compose, or the tick, has ended before. */
+/** UNHEALTHY once a container is found to be the cause; null when compose or the tick ends first. */
 async function watchUntilEnd(
   deps: ComposeDependencies,
   created: CreatedRelease,

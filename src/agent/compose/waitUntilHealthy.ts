@@ -30,7 +30,7 @@ export async function waitUntilHealthy(
   await watchUntilHealthy(deps, awaited, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
 }
 
-/** A release, and its services that nobody waits for. */
+/** A release, and its services that are not awaited. */
 interface AwaitedRelease extends StartedRelease {
   sha: Sha;
   left?: readonly string[];
@@ -69,11 +69,11 @@ async function watchUntilHealthy(
 
 /** Watches the health of a release's containers from the last `compose up` on. */
 export interface ReleaseWatch extends Pick<ContainerWatch, 'next' | 'close' | 'containers'> {
-  /** The health now. The containers of finished services, and of those that nobody waits for, are left out. */
+  /** The current health, without the containers of finished services and services that are not awaited. */
   look: () => HealthSnapshot;
 }
 
-/** A release, and its services that nobody waits for. */
+/** A release, and its services that are not awaited. */
 interface WatchedRelease {
   record: ReleaseRecord | null;
   left: readonly string[];
@@ -122,7 +122,7 @@ function snapshotterOf(
   };
 }
 
-/** Judges a container by what was seen of it during the watch, then by whether it has settled. */
+/** Determines the health of a container from the events during the watch, then from whether it has settled. */
 function containerJudge({ watch, services }: SnapshotSource, jobTimeoutS: number) {
   const observedExits = new Map<string, number>();
   const jobOf = jobClock(jobTimeoutS);
@@ -143,7 +143,7 @@ function containerJudge({ watch, services }: SnapshotSource, jobTimeoutS: number
   };
 }
 
-/** Since when each job runs, over its restarts; undefined for one that has not begun or has ended. */
+/** Start of each running job, across its restarts; undefined for a job that has not started or has ended. */
 function jobClock(timeoutS: number) {
   const since = new Map<string, number>();
   return ({ id, state }: InspectedContainer, runningSinceMs: number | null, nowMs: number) => {
@@ -154,7 +154,7 @@ function jobClock(timeoutS: number) {
   };
 }
 
-/** Crash loops by the engine's events, or by restart counts while it sends none. */
+/** Crash loops by the engine's events, or by restart counts while there are no events. */
 function crashLoopFinder({ recentExits }: ContainerWatch) {
   const counts = new RestartCounts();
   return (container: InspectedContainer, now: { nowMs: number; code: number }): CrashLoop | null =>
@@ -169,7 +169,7 @@ function hasExited(state: string): boolean {
 /** Milliseconds between two queries of all containers while the event stream works. */
 const livePollMs = 10_000;
 
-/** The same without events: a tenth of the time that the wait has taken, within these bounds. */
+/** The interval without events: a tenth of the elapsed wait, within these bounds. */
 const [minPollMs, maxPollMs] = [100, 500];
 
 /** Watches the containers of the project's services. */
@@ -180,7 +180,7 @@ interface ContainerWatch {
   exits: ReadonlyMap<string, number>;
   /** The last exits of a container, oldest first; null while the engine sends no events. */
   recentExits: (id: string) => readonly TimedExit[] | null;
-  /** Waits until a container changes, at most `maxMs`. Throws Fault `stopped`, or that of the engine. */
+  /** Waits until a container changes, at most `maxMs`. Throws Fault `stopped`, or the fault of the engine. */
   next: (maxMs: number, signal: AbortSignal) => Promise<void>;
   close: () => void;
 }

@@ -131,7 +131,7 @@ it.each([
     '.0.day',
     `unknown key; apply.windows ${windows}`,
   ],
-])('the windows %s are reported with what is allowed in that place', (list, key, message) => {
+])('the windows %s are reported with the values that are allowed in that place', (list, key, message) => {
   const problem = { line: 6, key: `apply.windows${key}`, message };
   expect(problemsOf([...required, `apply: { windows: ${list} }`])).toEqual([problem]);
 });

@@ -210,5 +210,5 @@ export const configTable = keyTableOf({
   'log.level': optional(oneOf('error', 'warn', 'info', 'debug'), 'info', 'Lowest level of log lines to write.'),
 });
 
-/** The settings of a configuration, as its file and the defaults have them. */
+/** The settings of a configuration: its file merged with the defaults. */
 export type ConfiguredSettings = SettingsOf<typeof configTable.keys>;

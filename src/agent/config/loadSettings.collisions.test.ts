@@ -31,7 +31,7 @@ function faultsOf(file: string): string[] {
 }
 
 describe('a named env', () => {
-  it('has places of its own by default, and those of its configuration', () => {
+  it('has its own places by default, and the places that its configuration names', () => {
     write(plain(), 'eu-1');
     expect(loadSettings(write(named('shop'), 'shop'))).toMatchObject({
       state_dir: '/var/lib/deployd-envs/shop',
@@ -45,7 +45,7 @@ describe('a named env', () => {
     expect(loadSettings(plain())).toMatchObject({ state_dir: '/var/lib/deployd' });
   });
 
-  it('is that of its directory', () => {
+  it('belongs to its directory', () => {
     expect(namedEnvOf(configOf('shop'))).toBe('shop');
     expect(namedEnvOf(`${configOf('shop')}.new`)).toBe('shop');
     expect([plain(), '/srv/shop/config.yaml', '/etc/deployd-envs/Shop/config.yaml'].map(namedEnvOf)).toEqual([
@@ -56,7 +56,7 @@ describe('a named env', () => {
     ]);
   });
 
-  it('is refused for what another configuration of the host has, by name, and the plain one never is', () => {
+  it('is refused if another configuration of the host has the same value, by name, and the plain one never is', () => {
     write(plain(), 'shop', 'metrics: { textfile: /run/m/a.prom }');
     write(named('blog'), 'blog', 'bootstrap_file: /srv/grant');
     const file = write(
@@ -97,7 +97,7 @@ describe('a named env', () => {
   });
 });
 
-it('the configurations of a host are the plain one and those of its named envs, wherever one is asked from', () => {
+it('finds the plain configuration of a host and those for its named envs from each of them', () => {
   const files = [write(plain(), 'eu-1'), write(named('blog'), 'blog'), write(named('shop'), 'shop')];
   mkdirSync(join(etc, 'deployd-envs/empty'));
   write(named('No-Env'), 'x');

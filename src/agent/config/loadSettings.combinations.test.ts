@@ -37,7 +37,7 @@ it.each<[string, Settings['transport'], number]>([
   expect(validateCombinations({ ...valid, transport, traces: { otlp_endpoint, ca: null } }, false)).toEqual(problems);
 });
 
-it('says nothing of invalid settings', () => {
+it('reports nothing about invalid settings', () => {
   expect(validateCombinations({ tenancy_url: 'http://tenancy.example:1' }, true)).toEqual([]);
   expect(validateCombinations({ transport: 'system', port: 1 }, true)).toEqual([]);
 });
@@ -56,7 +56,7 @@ it.each([
   expect(validateCombinations({ ...valid, tenancy_url, port }, false)).toEqual([]);
 });
 
-it('names the time zones of windows that there are not', () => {
+it('names unknown time zones of windows', () => {
   const windows = ['Europe/Berlin', 'Europe/Atlantis'].map((time_zone) => ({
     ...{ days: ['mon' as const], start: '08:30', minutes: 90 },
     time_zone,

@@ -21,7 +21,7 @@ import { validate } from './configValidator.ts';
 import { configTableOf, namedEnvOf, otherConfigs, scopeOf } from './namedEnvs.ts';
 import type { OtherEnv, Settings } from './settings.ts';
 
-/** Keys of which one bounds the other. */
+/** Pairs of keys of which one limits the other. */
 const keyOrders: readonly KeyOrder[] = [
   {
     ...{ lower: 'settle_s', upper: 'health_timeout_s', isStrict: true },
@@ -41,7 +41,10 @@ const keyOrders: readonly KeyOrder[] = [
   },
 ];
 
-/** Problems of several keys together: unencrypted http outside loopback and mesh, a trust that nobody can meet, a time zone that nobody knows, and two ports for one service. */
+/**
+ * Problems of combined keys: unencrypted http outside loopback and mesh, a trust that cannot be satisfied, an unknown
+ * time zone, and two ports for one service.
+ */
 export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {
   const unencrypted = (['tenancy_url', 'secretstore_url'] as const).filter(
     (key) => valid.transport === 'system' && isUnencrypted(valid[key]),
@@ -78,7 +81,7 @@ function explicitPort(url: string | undefined): number | null {
   return digits === undefined ? null : Number(digits);
 }
 
-/** What no two envs of a host may have in common. */
+/** Settings that two environments of a host may not share. */
 interface Claims {
   readonly file: string;
   readonly env?: string | undefined;
@@ -87,12 +90,15 @@ interface Claims {
   readonly textfile?: string | null | undefined;
 }
 
-/** What a configuration claims, as far as it is valid. */
+/** The valid settings of a configuration. */
 function claimsOf(file: string, { env, state_dir, bootstrap_file, metrics }: Partial<Settings>): Claims {
   return { file, env, state_dir, bootstrap_file, textfile: metrics?.textfile };
 }
 
-/** What the configuration of a named env must not say: another env, and what another configuration of the host has (spec §22.3). */
+/**
+ * Faults of a named environment's configuration: another environment's name, and values of another configuration of the
+ * host (spec §22.3).
+ */
 function collisionsOf(namedEnv: string, own: Claims, others: readonly Claims[]): KeyProblem[] {
   const problems: KeyProblem[] =
     own.env === undefined || own.env === namedEnv
@@ -132,7 +138,7 @@ const configFormat = {
 export function loadSettings(path: string): Settings {
   const { valid, lines, settingsUnless } = readConfig(path);
   const status = inspectCertificateFile(valid.secretstore_ca);
-  // Only the file that the default names may be missing.
+  // Only the default file may be missing.
   const isAbsent = status === 'missing' && !lines.has('/secretstore_ca');
   const settings = settingsUnless([
     ...validateCombinations(valid, lines.has('/port')),
@@ -147,12 +153,12 @@ export function loadSettings(path: string): Settings {
   });
 }
 
-/** The settings that the problems of an invalid configuration leave, with the defaults of all others. */
+/** The valid settings of an invalid configuration, with defaults for all others. */
 export function settingsDespite(path: string, { validSettings }: ConfigInvalid): Partial<Settings> {
   return { ...mergeDefaults(configTableOf(path), validSettings), ...validSettings, config_file: path };
 }
 
-/** The other envs of the host that has this configuration (spec §22). */
+/** The other environments of the host with this configuration (spec §22). */
 export function otherEnvsOf(configFile: string): OtherEnv[] {
   return otherConfigs(configFile).map((file) => {
     const { env = namedEnvOf(file) ?? undefined, state_dir } = validSettings(file);
@@ -160,7 +166,7 @@ export function otherEnvsOf(configFile: string): OtherEnv[] {
   });
 }
 
-/** The valid settings of a configuration, one key by itself; none where it cannot be read. */
+/** The valid settings of a configuration, each key validated separately; empty if it cannot be read. */
 function validSettings(path: string): Partial<Settings> {
   try {
     return readConfig(path).valid;
@@ -176,7 +182,7 @@ function readConfig(path: string): ConfigFile<Settings> {
   return readConfigFile<Settings>(path, { ...configFormat, readers, table: configTableOf(path) });
 }
 
-/** Only a named env is refused for what it shares: the plain one goes on, whatever is set up beside it. */
+/** Only a named environment is refused for shared values: the plain one continues, whatever is set up beside it. */
 function collisionProblems(path: string, valid: Partial<Settings>): KeyProblem[] {
   const env = namedEnvOf(path);
   if (env === null) return [];

@@ -16,7 +16,7 @@ function write(home: string, ...more: string[]): string {
 }
 
 describe('the configuration of a user (spec §24)', () => {
-  it('has the places of its user by default, and those that it names', () => {
+  it("has its user's places by default, and the places that it names", () => {
     const home = tempDir();
     expect(loadSettings(write(home))).toMatchObject({
       state_dir: join(home, '.local/state/deployd'),
@@ -29,7 +29,7 @@ describe('the configuration of a user (spec §24)', () => {
     });
   });
 
-  it('is told by its place, however the file was named', () => {
+  it('is recognised by its place, whatever name the file was opened with', () => {
     expect(userConfigIn('/home/ann')).toBe('/home/ann/.config/deployd/config.yaml');
     expect(scopeOf(userConfigIn('/home/ann'))).toBe('user');
     expect(scopeOf(`${userConfigIn('/home/ann')}.new`)).toBe('user');

@@ -8,25 +8,28 @@ export const plainConfig = '/etc/deployd/config.yaml';
 
 const [plainDirectory, namedDirectory, fileName] = ['deployd', 'deployd-envs', 'config.yaml'];
 
-/** What names an env. */
+/** The name of an environment. */
 export const envPattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** The configuration of a named env, the one of `deployd@<env>.service` (spec §22). */
+/** The configuration of a named environment, read by `deployd@<env>.service` (spec §22). */
 export function configOf(env: string): string {
   return `/etc/${namedDirectory}/${env}/${fileName}`;
 }
 
-/** The named env that a configuration is of by its place; null for the plain one, and for one that is elsewhere. */
+/**
+ * The named environment that a configuration belongs to, by its place; null for the plain configuration, and for one
+ * that is elsewhere.
+ */
 export function namedEnvOf(configFile: string): string | null {
   const directory = dirname(resolve(configFile));
   const env = basename(directory);
   return basename(dirname(directory)) === namedDirectory && envPattern.test(env) ? env : null;
 }
 
-/** Defaults of keys that name places, other than those of the plain configuration. */
+/** Defaults of keys for places, different from the plain configuration. */
 type PlaceDefaults = Partial<Record<keyof typeof configTable.keys, string>>;
 
-/** Defaults of the keys that name places, in a named env. */
+/** Defaults of the keys for places in a named environment. */
 function namedDefaults(env: string): PlaceDefaults {
   return {
     state_dir: `/var/lib/${namedDirectory}/${env}`,
@@ -36,8 +39,8 @@ function namedDefaults(env: string): PlaceDefaults {
 }
 
 /**
- * The configurations of a host that has this one, the plain one first, then those of the named envs; this one alone where it is
- * elsewhere. Throws an error of the disk.
+ * All configurations of the host, the plain one first, then the named environments; only this one if it is elsewhere.
+ * Throws an error of the disk.
  */
 export function configsOfHost(configFile: string): string[] {
   const directory = dirname(resolve(configFile));
@@ -49,19 +52,19 @@ export function configsOfHost(configFile: string): string[] {
   return directories.map((each) => join(etc, each, fileName)).filter(isThere);
 }
 
-/** The configurations of the other envs of the host. */
+/** The configurations of the other environments of the host. */
 export function otherConfigs(configFile: string): string[] {
   return configsOfHost(configFile).filter((file) => dirname(file) !== dirname(resolve(configFile)));
 }
 
-/** The scope of the agent that a configuration is of, by its place. */
+/** The scope of the agent that a configuration belongs to, by its place. */
 export function scopeOf(configFile: string): AgentScope {
   const env = namedEnvOf(configFile);
   if (env !== null) return { env };
   return userHomeOf(configFile) === null ? 'plain' : 'user';
 }
 
-/** The keys of a configuration; those of a named env and of a user's agent have defaults of their own. */
+/** The keys of a configuration; a named environment and a user's agent have their own defaults. */
 export function configTableOf(configFile: string): typeof configTable {
   const defaults = Object.entries(defaultsOf(configFile)) as [keyof PlaceDefaults, string][];
   if (defaults.length === 0) return configTable;
@@ -78,18 +81,23 @@ function defaultsOf(configFile: string): PlaceDefaults {
 
 const configDirectory = '.config/deployd';
 
-/** The configuration of the agent of the user with this home directory, the one of the user's `deployd.service` (spec §24). */
+/**
+ * The configuration of the agent of the user with this home directory, read by the user's `deployd.service` (spec §24).
+ */
 export function userConfigIn(home: string): string {
   return join(home, configDirectory, 'config.yaml');
 }
 
-/** The home directory of the user whose agent a configuration is of by its place; null for every other one. */
+/**
+ * The home directory of the user whose agent a configuration belongs to, by its place; null for every other
+ * configuration.
+ */
 export function userHomeOf(configFile: string): string | null {
   const directory = dirname(resolve(configFile));
   return directory.endsWith(`/${configDirectory}`) ? directory.slice(0, -configDirectory.length - 1) || '/' : null;
 }
 
-/** Defaults of the keys that name places, in a home directory. The engine is the rootless Podman of this user. */
+/** Defaults of the keys for places, in a home directory. The engine is the rootless Podman of this user. */
 function userDefaults(home: string): PlaceDefaults {
   return {
     state_dir: join(home, '.local/state/deployd'),
@@ -99,23 +107,26 @@ function userDefaults(home: string): PlaceDefaults {
   };
 }
 
-/** Which of the agents of a host: the plain one, the one of a named env (spec §22), or the one of a user (spec §24). */
+/** An agent of a host: the plain one, one for a named environment (spec §22), or one for a user (spec §24). */
 export type AgentScope = 'plain' | 'user' | { env: string };
 
-/** Commands that a text may name to an operator. */
+/** Commands that a message may name. */
 const commands = 'run|status|plan|hold|unhold|bootstrap|doctor|trace|history|logs|diff|accept-volumes';
 
-/** A text for an operator with the commands and units of an agent of this scope in place of those of the plain one. */
+/** Replaces the commands and units of the plain agent in a message by those for an agent in this scope. */
 export function withCommandsOf(scope: AgentScope, text: string): string {
   if (scope === 'plain') return text;
   if (scope === 'user') return withUserCommands(text);
   return withOption(`--env ${scope.env}`, text).replaceAll(/\bdeployd\.(?=service|timer)/g, `deployd@${scope.env}.`);
 }
 
-/** What only root can do, also for the agent of a user: packages, groups, the clock, the kernel, and units of the mesh. */
+/**
+ * Tasks that require root, also for the agent of a user: packages, groups, the clock, the kernel, and units of the
+ * mesh.
+ */
 const rootCommands = 'apt-get|usermod|loginctl|timedatectl|dmesg|ziti|systemctl [^&|]*deployd-';
 
-/** A user needs no other rights than the own ones, and has units of the same names. */
+/** A user needs only their own rights, and has units with the same names. */
 function withUserCommands(text: string): string {
   return withOption('--user', text)
     .replaceAll(RegExp(`\\bsudo (?!${rootCommands})`, 'g'), '')

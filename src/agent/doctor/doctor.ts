@@ -13,7 +13,7 @@ import { checkTicks } from './ticks.ts';
 export interface DoctorOptions {
   configPath: string;
   json: boolean;
-  /** Names what the new defaults of this version would change on this host, in place of the usual checks. */
+  /** Reports how the new defaults of this version would change this host, instead of the usual checks. */
   beforeUpgrade?: boolean;
   version: string;
   vault: Vault;
@@ -21,8 +21,8 @@ export interface DoctorOptions {
 }
 
 /**
- * `deployd doctor`: exit 0 when every check passes, else 1, also with an invalid configuration. It keeps the user that started
- * it, writes nothing and takes no lock; it only pings the services and looks up the token.
+ * `deployd doctor`: exit 0 when every check passes, else 1, also with an invalid configuration. It runs as the user
+ * that started it, writes nothing and takes no lock; it only pings the services and looks up the token.
  */
 export async function doctor(
   { configPath, json, beforeUpgrade = false, ...options }: DoctorOptions,

@@ -92,7 +92,7 @@ it.each<[string, Partial<UpgradeFacts>, RegExp[]]>([
   expect(outcomes(facts)).toEqual(expected.map((each) => expect.stringMatching(each) as string));
 });
 
-it('without an applied release nothing changes, and without a state nothing is known', () => {
+it('finds no change without an applied release, and unknown without a state', () => {
   expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(7).fill('passed'));
   expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(7).fill('unknown'));
 });

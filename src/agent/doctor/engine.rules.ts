@@ -50,7 +50,7 @@ function unitOf(path: string): string {
   return path.includes('podman') ? 'podman.socket' : 'docker';
 }
 
-/** The group of root would give the agent more than the engine. */
+/** Membership in the group of root would give the agent more rights than access to the engine. */
 function accessFix(path: string, group: string, { name }: ProgramUser): string {
   return group === 'root'
     ? `give ${path} and its directory a group other than root, and ${name} that group: SocketGroup= of its unit`
@@ -66,16 +66,16 @@ export function checkComposeProgram(error: string | null, podman: string | null)
   return checkResult('compose', error === null ? 'v2, new enough' : 'missing or of another version', findings);
 }
 
-/** What an engine tells of its swarm, and whether stacks can be deployed. */
+/** The state of the engine's swarm, and whether stacks can be deployed. */
 interface SwarmCheckFacts {
   membership: SwarmMembership;
-  /** Every node of the swarm; none where it cannot be asked. */
+  /** Every node of the swarm; empty if it cannot be queried. */
   nodes: readonly SwarmNode[];
   /** Why `docker` does not run; null when it does. */
   dockerError: string | null;
 }
 
-/** Checks that the agent on this node can act, or tell which one does. */
+/** Checks that the agent on this node can act, or names the node that does. */
 export function checkSwarm({ membership, nodes, dockerError }: SwarmCheckFacts): Check {
   const trouble = membershipTrouble(membership);
   const findings: Finding[] = trouble === null ? [] : [trouble];
@@ -90,20 +90,20 @@ function describe(membership: SwarmMembership, nodes: readonly SwarmNode[]): str
   return `${leader} leads ${nodes.length} nodes, of which ${managers} are managers`;
 }
 
-/** What decides how a service that is missing comes back. */
+/** How a missing service is restored. */
 interface HealingFacts {
   /** Config `heal`. */
   heals: boolean;
   configPath: string;
 }
 
-/** What runs, and what is wrong with it. */
+/** The running containers, and their problems. */
 export interface ServicesFacts {
   containers: readonly ReportedContainer[];
   problems: readonly Pick<ServiceProblem, 'service' | 'detail' | 'cure'>[];
 }
 
-/** Checks that every service of the applied release runs and is healthy, by the judgement of a tick (spec §12.4). */
+/** Checks that every service of the applied release runs and is healthy, by the same rules as a tick (spec §12.4). */
 export function checkServices(seen: Fact<ServicesFacts>, facts: HealingFacts): Check {
   const name = 'services';
   if ('unknown' in seen) return unknownCheck(name, seen.unknown);
@@ -126,23 +126,26 @@ function findingOf(
   return { problem, fix: heals ? 'sudo deployd run --once' : `sudoedit ${configPath} (heal: true)` };
 }
 
-/** What the new defaults of this version (docs/upgrading.md) would judge of the applied release. */
+/** Findings of the new defaults of this version (docs/upgrading.md) about the applied release. */
 export interface UpgradeFacts {
   dir: string;
   /** Paths of the bundle that containers may write to. */
   writable: readonly string[];
   services: readonly WrittenService[];
-  /** Services whose kind an agent with jobs has recorded. */
+  /** Services whose kind is recorded by an agent with jobs. */
   recorded: ReadonlySet<string>;
   jobTimeoutS: number;
-  /** Containers that are not of the release. */
+  /** Containers that do not belong to the release. */
   drifted: Fact<readonly Pick<ServiceProblem, 'service' | 'detail'>[]>;
   drift: 'heal' | 'report';
-  /** What its compose files ask for and this host does not do. */
+  /** Features of its compose files that this host does not support. */
   withoutEffect: readonly RefusedFault[];
-  /** Services whose `pull_policy` does not pull with every bundle, which earlier versions did. */
+  /** Services whose `pull_policy` does not pull with every bundle, unlike in earlier versions. */
   kept: readonly { service: string; image: string; policy: string }[];
-  /** Networks of the project that are not as the release defines them, and those that it does not define, with foreign users. */
+  /**
+   * Networks of the project that differ from their definition, and networks that the release does not define, with
+   * other users.
+   */
   networks: Fact<{
     changed: readonly { name: string; why: string; users: readonly string[] }[];
     unused: readonly { name: string; users: readonly string[] }[];
@@ -151,7 +154,7 @@ export interface UpgradeFacts {
   written: readonly { sha: Sha; paths: readonly string[] }[];
 }
 
-/** One check for each new default; a finding is what would change on this host. */
+/** One check for each new default; a finding describes a change on this host. */
 export function upgradeChecks(facts: Fact<UpgradeFacts | null>): Check[] {
   if ('unknown' in facts) return names.map((name) => unknownCheck(name, facts.unknown));
   if (facts.known === null) return names.map((name) => checkResult(name, 'nothing is applied', []));

@@ -58,13 +58,13 @@ export async function examineEngine(context: DoctorContext): Promise<Check[]> {
   ];
 }
 
-/** What is checked of each orchestrator beside the engine. */
+/** Checks of each orchestrator in addition to the engine. */
 const examinations: Record<Settings['orchestrator'], (context: DoctorContext) => Promise<Check[]>> = {
   compose: async () => [],
   swarm: async (context) => [await examineSwarm(context)],
 };
 
-/** Checks what runs bundles on this host. */
+/** Checks the orchestrator of this host. */
 export function examineOrchestrator(context: DoctorContext): Promise<Check[]> {
   return examinations[context.settings.orchestrator](context);
 }
@@ -82,7 +82,7 @@ async function examineSwarm(context: DoctorContext): Promise<Check> {
   return checkSwarm({ membership, nodes: nodes instanceof Fault ? [] : nodes, dockerError });
 }
 
-/** Longer than `status` gives an engine: a busy one answers late. */
+/** Longer than the limit of `status`: a busy engine answers late. */
 const lookMs = 10_000;
 
 /** Looks for anonymous volumes of earlier containers. */
@@ -115,7 +115,7 @@ export async function examineServices({ configPath, host, settings, vault }: Doc
   return checkServices(seen, { heals: settings.heal, configPath });
 }
 
-/** Names what the new defaults of this version would change on this host; changes nothing. */
+/** Reports how the new defaults of this version would change this host; changes nothing. */
 export async function examineUpgrade(context: DoctorContext): Promise<Check[]> {
   return upgradeChecks(await factsOf(context));
 }
@@ -154,7 +154,7 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
   }
 }
 
-/** Of a release that an earlier version applied, without images that are named by their digest, which never change. */
+/** Images of a release that an earlier version applied, except images with a digest, which never change. */
 function keptImages(services: ServiceLayers): UpgradeFacts['kept'] {
   return [...services].flatMap(([service, layers]) => {
     const image = textOf(effectiveValue(layers, 'image')) ?? '';
@@ -170,7 +170,7 @@ interface ExaminedRelease {
   env: string;
 }
 
-/** Of the files as written; versions that cannot be found out excuse nothing and refuse nothing. */
+/** Checks the files as written; unknown versions of compose and engine cause and excuse no finding. */
 async function withoutEffectIn(
   { releases, record, settings, env }: ExaminedRelease,
   { written, vault }: { written: ComposeProject; vault: DoctorContext['vault'] },
@@ -194,7 +194,9 @@ async function withoutEffectIn(
   });
 }
 
-/** By image and content alone: compose is not asked for hashes. Where containers are recorded, each tick looks already. */
+/**
+ * By image and content alone, without hashes of compose. If containers are recorded, each tick compares them already.
+ */
 async function driftedOf(
   { releases, record, settings, env }: ExaminedRelease,
   signal: AbortSignal,
@@ -212,7 +214,7 @@ async function driftedOf(
   }
 }
 
-/** By the model that compose renders now; an older agent has recorded none. */
+/** By the model that compose renders now; an older agent has not recorded one. */
 async function networksOf(
   { releases, record, settings, env }: ExaminedRelease,
   vault: DoctorContext['vault'],
@@ -245,7 +247,7 @@ async function networksOf(
   };
 }
 
-/** Paths of a release that are named. */
+/** Maximum number of paths of a release in a message. */
 const maxNamed = 3;
 
 export async function writtenIn(releases: Releases, signal: AbortSignal): Promise<UpgradeFacts['written']> {

@@ -13,23 +13,26 @@ import {
 import type { Signed } from '../config/settings.ts';
 import { policySummary, trustSummary } from '../status/status.rules.ts';
 
-/** `trust.bundles` or `trust.images` of a host, and what of it the host has. */
+/** `trust.bundles` or `trust.images` of a host, and the key files and trust roots that exist. */
 export interface TrustCheckFacts {
   signed: Signed;
   settings: TrustSettings;
   configPath: string;
   /** One line for each file that cannot be used. */
   problems: readonly string[];
-  /** The signer by each usable key file, as signatures are told. */
+  /** The signer of each usable key file, as shown in messages. */
   keySigners: ReadonlyMap<string, string>;
-  /** When the last authority and the last log of the trust root end; null for one that does not end, 1970 where there is none. */
+  /**
+   * When the last authority and the last log of the trust root expire; null if one does not expire, 1970 if there is no
+   * authority or log.
+   */
   rootEnds: readonly { what: string; end: Date | null }[];
-  /** Who signed the applied bundle, or its images; null while nothing is applied. */
+  /** The signers of the applied bundle, or of its images; null while nothing is applied. */
   appliedSigners: readonly string[] | null;
   now: Date;
 }
 
-/** How long before its end a trust root has to be replaced, in days. */
+/** How many days before its expiry a trust root has to be replaced. */
 const warningDays = 30;
 
 /** Checks that enough signers can be verified, now and for the next weeks (spec §18). */
@@ -64,7 +67,7 @@ function rootFindings({ settings, rootEnds, now }: TrustCheckFacts): Finding[] {
   });
 }
 
-/** A key that is replaced signs nothing any more, and can be removed. */
+/** A replaced key no longer signs anything, and can be removed. */
 function idleKeys({ signed, keySigners, appliedSigners }: TrustCheckFacts): string[] {
   if (appliedSigners === null) return [];
   const what = signed === 'bundles' ? 'the applied bundle' : 'an image of the applied bundle';
@@ -73,20 +76,20 @@ function idleKeys({ signed, keySigners, appliedSigners }: TrustCheckFacts): stri
   );
 }
 
-/** The policy of a host, and what of it the host has. */
+/** The policy of a host, and the resources of the host that it refers to. */
 export interface PolicyCheckFacts {
   policy: HostPolicy;
   configPath: string;
-  /** What no permit reaches. */
+  /** Paths that no permit can allow. */
   protectedPaths: readonly string[];
-  /** Where `permittedDirectory` of each permitted path leads; null for one that is missing. */
+  /** The real path of `permittedDirectory` for each permitted path; null if it is missing. */
   targets: ReadonlyMap<string, string | null>;
   /** Names of networks and volumes outside the project. */
   networks: ReadonlySet<string>;
   volumes: ReadonlySet<string>;
 }
 
-/** Checks that each permit can let something through, and each denial can refuse something. */
+/** Checks that each permit can have an effect, and that each denial can refuse something. */
 export function checkPolicy(facts: PolicyCheckFacts): Check {
   const { policy, configPath } = facts;
   const fix = `sudoedit ${configPath}`;
@@ -134,7 +137,7 @@ function missingResources({ policy, networks, volumes }: PolicyCheckFacts): Find
   return [...missing('network', permit.networks ?? [], networks), ...missing('volume', permit.volumes ?? [], volumes)];
 }
 
-/** A container that `allow_privileged` gives every power takes the denied ones itself. */
+/** A container with every privilege by `allow_privileged` can take the denied ones itself. */
 function denialProblems({ deny }: HostPolicy): string[] {
   if (deny.includes('privileged')) return [];
   return deny

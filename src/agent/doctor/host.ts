@@ -42,7 +42,7 @@ import type { CheckContext } from './ticks.rules.ts';
 import { filesystemsOf } from '../../core/files.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
 
-/** Input of the checks: the configuration, which may be invalid in part. */
+/** Input of the checks: the configuration, which may be partly invalid. */
 export interface DoctorInput {
   configPath: string;
   scope: AgentScope;
@@ -162,7 +162,7 @@ async function isWatched(): Promise<Fact<boolean>> {
   return { known: stdout.includes('ActiveState=active') };
 }
 
-/** Checks the keys and the trust roots by which signatures of bundles and of images are verified. */
+/** Checks the keys and trust roots that verify the signatures of bundles and images. */
 export function examineTrust(context: DoctorContext): Check {
   const trusts = trustsOf(context.settings.trust);
   if (trusts.length === 0) return inapplicableCheck('trust', 'bundles and images need no signature here');
@@ -190,7 +190,7 @@ function signerOf(path: string): [string, string][] {
   return typeof key === 'string' ? [] : [[path, keyName(key.hint)]];
 }
 
-/** Checks the policy of the host against its paths, and the engine's networks and volumes. */
+/** Checks the host's policy against its paths and the engine's networks and volumes. */
 export async function examinePolicy(context: DoctorContext): Promise<Check> {
   if (isDefaultPolicy(context.settings.policy)) return inapplicableCheck('policy', 'none is configured');
   const facts = await catchFault(() => policyFacts(context));

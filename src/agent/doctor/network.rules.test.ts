@@ -114,7 +114,7 @@ describe('the proxy ports', () => {
     expect(parseListeningPorts(table())).not.toContain(port);
   });
 
-  it('are those of listening sockets, each once', () => {
+  it('lists the port of each listening socket once', () => {
     const table = [
       '  sl  local_address rem_address   st tx_queue rx_queue',
       '   0: 0100007F:4718 00000000:0000 0A 00000000:00000000',

@@ -14,7 +14,7 @@ import type { TokenLookup } from '../token/token.rules.ts';
 import { type Peer, peerNames } from '../transport/classifyError.rules.ts';
 import type { CheckContext } from './ticks.rules.ts';
 
-/** Response of a service to a probe request, or why there was none. */
+/** Response of a service to a probe request, or why there was no response. */
 export type PeerFacts =
   | {
       status: number;
@@ -24,7 +24,7 @@ export type PeerFacts =
   | { code: string | null; line: string; certificate?: Fault['certificate'] }
   | { unknown: string };
 
-/** A service by the configuration. */
+/** A service according to the configuration. */
 interface PeerEndpoint {
   peer: Peer;
   url: string;
@@ -56,7 +56,7 @@ export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
   return checkResult(name, url, [{ problem: facts.line, fix: `curl -v --cacert ${file} ${url}/` }]);
 }
 
-/** The skews that services told, in seconds. */
+/** The clock skews that services reported, in seconds. */
 export function skewsOf(peers: readonly PeerFacts[]): number[] {
   return peers.flatMap((facts) => ('skewS' in facts && facts.skewS !== null ? [facts.skewS] : []));
 }
@@ -140,7 +140,7 @@ export interface TokenFacts {
   grantExpiry: Date | null;
   env: string | null;
   intervalS: number;
-  /** A laptop may be where the secretstore is out of reach. */
+  /** A laptop may be in a place where the secretstore cannot be reached. */
   laptop: boolean;
 }
 

@@ -21,7 +21,7 @@ import { type CheckInAgeFacts, offlineAlarmLine, staleCheckIn } from '../checkIn
 const tick = 'sudo deployd run --once';
 const trace = 'sudo deployd trace';
 
-/** Checks that the desired bundle is applied, and that nothing of a bundle before it is left over. */
+/** Checks that the desired bundle is applied, and that nothing of an earlier bundle remains. */
 export function checkBundle({ state }: CheckContext): Check {
   const name = 'bundle';
   if ('unknown' in state) return unknownCheck(name, state.unknown);
@@ -75,7 +75,7 @@ function purgeFindings({ purge_pending }: State): Finding[] {
   return [{ problem, fix }];
 }
 
-/** Checks that the last tick that decided something did not fail. What other checks show is left to them. */
+/** Checks that the last tick with a decision did not fail. Failures that other checks show are ignored here. */
 export function checkLastOutcome({ state }: CheckContext): Check {
   const name = 'last outcome';
   if ('unknown' in state) return unknownCheck(name, state.unknown);
@@ -83,8 +83,8 @@ export function checkLastOutcome({ state }: CheckContext): Check {
   if (state.known === null || outcome === null) return checkResult(name, 'none', []);
   const isShown =
     failingDesired(state.known) !== null ||
-    outcome.outcome === 'refused' || // by the check of the bundle
-    outcome.code === 'AGENT_UNAUTHENTICATED'; // by that of the token
+    outcome.outcome === 'refused' || // shown by the check of the bundle
+    outcome.code === 'AGENT_UNAUTHENTICATED'; // shown by the check of the token
   const isWrong = isFailure(outcome.outcome) && !isShown;
   const fix = outcome.code === 'CLOCK_SKEW' ? 'sudo timedatectl set-ntp true' : trace;
   const findings = isWrong ? [{ problem: formatOutcome(outcome), fix }] : [];
@@ -204,7 +204,7 @@ export interface CheckContext {
   state: Fact<State | null>;
 }
 
-/** Tells the hold of an operator, which is not a fault, and finds a file that nobody can tell the end of. */
+/** Shows the hold of an operator, which is not a fault, and finds a hold file without a readable end. */
 export function checkHold(file: Fact<HoldFile | null>, now: Date): Check {
   const name = 'hold';
   if ('unknown' in file) return unknownCheck(name, file.unknown);
@@ -290,13 +290,13 @@ export function checkTimer(timer: TimerFacts, absentUser: string | null): Check 
   return checkResult(name, next === null ? is('SubState') : `next run at ${next.toISOString()}`, findings);
 }
 
-/** How often this host checks in, and when that becomes an alarm. */
+/** The check-in interval of this host, and its alarm threshold. */
 interface CheckInLimits extends Omit<CheckInAgeFacts, 'now'> {
   /** Config `offline_alarm_s`. */
   alarmS: number | null;
 }
 
-/** Checks that the last check-in is recent, as `status` does; an alarm may ask for less. */
+/** Checks that the last check-in is recent, by the rules of `status`; a shorter alarm also counts. */
 export function checkLastTick({ state, now }: CheckContext, { alarmS, ...limits }: CheckInLimits): Check {
   const name = 'ticks';
   if ('unknown' in state) return unknownCheck(name, state.unknown);

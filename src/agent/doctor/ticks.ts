@@ -28,7 +28,7 @@ import {
   type ReleasesFacts,
 } from './ticks.rules.ts';
 
-/** Checks the timer, what the last ticks left, the hold, the lock, state.json and the releases. */
+/** Checks the timer, the results of the last ticks, the hold, the lock, state.json and the releases. */
 export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   const { stateFinding, host, settings } = context;
   const { env = null, interval_s: intervalS, laptop_mode: laptop, offline_alarm_s: alarmS } = settings;
@@ -47,13 +47,13 @@ export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   ];
 }
 
-/** The user of the agent, where its units do not run without a login. */
+/** The user of the agent, if its units do not run without a login. */
 function absentUserOf({ scope, host }: DoctorContext): string | null {
   const { name } = host.agent;
   return scope === 'user' && !isThere(join('/var/lib/systemd/linger', name)) ? name : null;
 }
 
-/** Asks the system's manager, or that of the user. */
+/** Queries the system's service manager, or the user's. */
 async function timerFacts(scope: AgentScope, uid: number) {
   const timer = withCommandsOf(scope, 'deployd.timer');
   const [manager, env] = scope === 'user' ? [['--user'], { XDG_RUNTIME_DIR: `/run/user/${uid}` }] : [[], {}];
@@ -108,7 +108,9 @@ async function releasesFacts(context: DoctorContext, isTickRunning: boolean): Pr
   };
 }
 
-/** Where `current` points in place of the applied release; null when it points there. A foreign one is told of elsewhere. */
+/**
+ * The target of `current` if it is not the applied release; null otherwise. Another check reports a foreign `current`.
+ */
 async function otherCurrent(releases: Releases, applied: string): Promise<string | null> {
   const sha = await releases.current.sha().catch(() => applied);
   return sha === applied ? null : (sha ?? 'nothing');

@@ -40,7 +40,7 @@ describe('a real compose (spec §12.1)', () => {
   it.each([
     ['', { TZ: 'UTC', LANG: 'none', LC_ALL: 'none' }],
     ['TZ=Asia/Tokyo\nLANG=ja_JP\nLC_ALL=C\n', { TZ: 'Asia/Tokyo', LANG: 'ja_JP', LC_ALL: 'C' }],
-  ])('takes time zone and language from .env alone, not from the agent: %j', async (env, environment) => {
+  ])('takes time zone and language only from .env, not from the agent: %j', async (env, environment) => {
     for (const name of environmentNames) process.env[name] = 'C.UTF-8';
     await writeFile(join(dir, '.env'), env);
     const written = "{TZ: '${TZ:-UTC}', LANG: '${LANG:-none}', LC_ALL: '${LC_ALL-none}'}";
@@ -51,7 +51,7 @@ describe('a real compose (spec §12.1)', () => {
   it.each([
     [[], ['web']],
     [['q'], ['tool', 'web']],
-  ])('takes the profiles from the manifest alone, not from the agent: %j', async (profiles, services) => {
+  ])('takes the profiles only from the manifest, not from the agent: %j', async (profiles, services) => {
     process.env['COMPOSE_PROFILES'] = 'p';
     const text = 'services: {web: {image: a}, debug: {image: a, profiles: [p]}, tool: {image: a, profiles: [q]}}';
     const model = (await rendered(text, undefined, profiles)) as { services: object };

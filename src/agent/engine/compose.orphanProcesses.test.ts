@@ -6,14 +6,11 @@ import { terminateOrphans } from './compose.ts';
 const home = tempDir();
 const argvs = { compose: ['-p', 'deployd-eu-1', 'up'], docker: ['stack', 'deploy', 'deployd-eu-1'] };
 
-it.each(Object.entries(argvs))(
-  'a %s that a killed tick left is ended, of this project alone',
-  async (program, argv) => {
-    const left = spawn('/bin/sh', ['-c', 'echo; read line', program, ...argv], { env: { HOME: home } });
-    await once(left.stdout, 'data');
-    const ended = once(left, 'exit');
-    expect(await terminateOrphans('deployd-eu-2', home)).toBe(false);
-    expect(await terminateOrphans('deployd-eu-1', home)).toBe(true);
-    expect(await ended).toEqual([null, 'SIGKILL']);
-  },
-);
+it.each(Object.entries(argvs))('ends a %s of the same project that a killed tick left', async (program, argv) => {
+  const left = spawn('/bin/sh', ['-c', 'echo; read line', program, ...argv], { env: { HOME: home } });
+  await once(left.stdout, 'data');
+  const ended = once(left, 'exit');
+  expect(await terminateOrphans('deployd-eu-2', home)).toBe(false);
+  expect(await terminateOrphans('deployd-eu-1', home)).toBe(true);
+  expect(await ended).toEqual([null, 'SIGKILL']);
+});

@@ -13,7 +13,7 @@ beforeEach(() => void (dir = tempDir()));
 
 const never = new AbortController().signal;
 
-/** The adapter, with this script as its compose. */
+/** The adapter, with this script instead of compose. */
 async function composeOf(script: string, limits?: ResourceLimits): Promise<Compose> {
   const program = join(dir, 'compose');
   await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -37,7 +37,7 @@ async function modelFrom(script: string): Promise<unknown> {
   return compose.renderModel({ dir, files: ['a.yaml', 'b.yaml'], profiles: ['p', 'q'] }, never);
 }
 
-it('pulls an image by its digest alone, for the platform of its service, with logins that do not stay', async () => {
+it('pulls an image only by its digest, for the platform of its service, with temporary logins', async () => {
   const compose = await composeOf(
     `case "$*" in *version*) echo 2.26.1; exit;; esac\ncat "$HOME/digest.json" "$HOME/config.json" >${dir}/pulled`,
   );
@@ -69,7 +69,7 @@ describe('a pull', () => {
       0.2,
       'timed out after 60s (pull_timeout_s, for all images together); 1.0 MiB of 2.0 MiB arrived after ',
     ],
-  ])('is given up when %s', async (_when, timeoutS, reason) => {
+  ])('is aborted when %s', async (_when, timeoutS, reason) => {
     const script = `echo '${layer} Downloading [=>  ]  1.049MB/2.097MB' >&2; echo 'no hunter2-secret' >&2; exec sleep 1000`;
     await expect(pullBy(script, timeoutS)).rejects.toMatchObject({
       code: 'PULL_FAILED',
@@ -78,7 +78,7 @@ describe('a pull', () => {
     });
   });
 
-  it('lasts as long as something arrives, and while a layer is unpacked', async () => {
+  it('continues while data arrives, and while a layer is unpacked', async () => {
     const arrivals = [1, 2, 3].map((part) => `echo '${layer} Downloading ${part}MB' >&2; sleep 0.6`);
     await pullBy(`${arrivals.join('; ')}; echo '${layer} Extracting 1MB' >&2; sleep 1.5`);
   });
@@ -96,7 +96,7 @@ describe('a compose that cannot be started', () => {
     });
   });
 
-  it('is not supported where Podman tells it names for ids', async () => {
+  it('is not supported if Podman gives it names instead of ids', async () => {
     await writeFile(join(dir, 'new'), '#!/bin/sh\necho 2.40.3\n', { mode: 0o755 });
     const settings = { state_dir: dir, env: 'eu-1', compose: join(dir, 'new') } as Settings;
     const options = { redactor: () => createRedactor([]), podmanVersion: async () => '4.3.1' };
@@ -180,7 +180,7 @@ describe('resource limits of compose (spec §12.1)', () => {
   it.each([
     'fatal error: runtime: out of memory',
     'runtime/cgo: pthread_create failed: Resource temporarily unavailable',
-  ])('are named when memory runs out, however long the stack trace: %s', async (errorText) => {
+  ])('are named when memory is exhausted, however long the stack trace: %s', async (errorText) => {
     const compose = await limitedCompose(`echo '${errorText}' >&2; head -c 100000 /dev/zero >&2; exit 2`);
     await expect(compose.up(release(), null, never)).rejects.toMatchObject({
       message:

@@ -45,7 +45,7 @@ interface StartedRelease extends ComposeRelease {
 /** A release, and the services that have one image, which is pulled. */
 interface PulledServices extends ComposeRelease {
   services: readonly string[];
-  /** Seconds that are left for it. */
+  /** Remaining seconds for the pull. */
   timeoutS: number;
 }
 
@@ -55,14 +55,14 @@ interface DigestToPull {
   platform: string | null;
 }
 
-/** Beside the registry logins while an image is pulled by its digest. */
+/** In addition to the registry logins while an image is pulled by its digest. */
 const DIGEST_FILE = 'digest.json';
 
 export type Compose = ReturnType<typeof createCompose>;
 
 interface ComposeOptions {
   redactor: () => Redactor;
-  /** Null, as by default, for another engine. */
+  /** Null, the default, for an engine other than Podman. */
   podmanVersion?: () => Promise<string | null>;
   limits?: ResourceLimits | undefined;
 }
@@ -70,8 +70,8 @@ interface ComposeOptions {
 const noPodman = async () => null;
 
 /**
- * `docker compose` v2 for one project (spec §12.1): explicit files and project name, the release's real path, an
- * environment of its own, no stdin, never `-y`. A failing step throws the specification's line with the redacted tail.
+ * `docker compose` v2 for one project (spec §12.1): explicit files and project name, the release's real path, a
+ * separate environment, no stdin, never `-y`. A failing step throws the specification's line with the redacted tail.
  */
 export function createCompose(
   settings: Settings,
@@ -95,7 +95,7 @@ export function createCompose(
     pull: ({ services, timeoutS, ...release }: PulledServices, logins: RegistryLogin[], signal: AbortSignal) =>
       withLogins(dir, logins, () => pull({ services, release, timeoutS }, signal)),
 
-    /** Pulls one image by its digest, whatever release it is of. */
+    /** Pulls one image by its digest, independently of the release. */
     pullDigest: ({ reference, platform }: DigestToPull, logins: RegistryLogin[], signal: AbortSignal) =>
       withLogins(dir, logins, async () => {
         const service = { image: reference, ...(platform !== null && { platform }) };
@@ -128,8 +128,8 @@ export function createCompose(
       ),
 
     /**
-     * Starts the created containers as they are, in the order of their dependencies: all, or only those of `services`.
-     * It waits for dependencies that are to be healthy or to end, for `dependenciesS` at most, beyond its own limit.
+     * Starts the existing containers in the order of their dependencies: all, or only the containers of `services`. It
+     * waits until dependencies are healthy or have ended, for at most `dependenciesS` in addition to its own limit.
      */
     up: ({ dependenciesS = 0, ...release }: StartedRelease, services: string[] | null, signal: AbortSignal) =>
       withLogins(dir, [], () =>
@@ -234,14 +234,14 @@ function createRunner({ settings, project, redactor, dir, limits, podmanVersion 
   return { find, forget: resetDiscovery, call, step, pull };
 }
 
-/** The pull of one image, by the services that have it; by all of the release if there are none. */
+/** The pull of one image by its services; of all images of the release without services. */
 interface ImagePull {
   services: readonly string[];
   release: ComposeRelease;
   timeoutS: number;
 }
 
-/** Follows what arrives of an image, and gives it up when nothing does for `stallS` seconds. */
+/** Watches the data that arrives of an image, and aborts the pull after `stallS` seconds without data. */
 function watchPull(stallS: number) {
   const progress = new PullProgress(monotonicMs());
   const stalled = new AbortController();
@@ -252,7 +252,7 @@ function watchPull(stallS: number) {
     onErrorLine: (line: string) => progress.read(line, monotonicMs()),
     giveUp: stalled.signal,
     close: () => clearInterval(timer),
-    /** Why the pull was given up; undefined if it was not. */
+    /** Why the pull was aborted; undefined if it was not. */
     reason: (limitS: number | null): string | undefined => {
       if (!stalled.signal.aborted && limitS === null) return undefined;
       const why = stalled.signal.aborted
@@ -265,7 +265,7 @@ function watchPull(stallS: number) {
 
 const STALL_POLL_MS = 250;
 
-/** Compose prefers these values to those of `.env`: nothing that a bundle may supply is among them. */
+/** These variables override values in `.env`: the list contains no variable that a bundle may set. */
 function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {
   return {
     ...dockerEnvironment(settings, configDir),

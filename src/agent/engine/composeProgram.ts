@@ -41,7 +41,10 @@ export function createProgramFinder(discover: (signal: AbortSignal) => Promise<C
   };
 }
 
-/** The first compose program on the host that is of the range. Throws `COMPOSE_UNSUPPORTED`, which names what was found instead. */
+/**
+ * The first compose program on the host in the supported range. Throws `COMPOSE_UNSUPPORTED`, which names the found
+ * versions.
+ */
 export async function findComposeProgram(
   settings: Settings,
   { range, ...options }: { env: Record<string, string>; cwd: string; redactor: Redactor; range: ComposeRange },
@@ -97,9 +100,9 @@ export async function readModel(render: (onStdout: RunOptions['onStdout']) => Pr
   }
 }
 
-/** What compose computes of the configuration of a release. */
+/** The result of compose for the configuration of a release. */
 interface ConfigurationHashes {
-  /** Of this compose. */
+  /** Version of this compose. */
   version: string;
   /** By service; null when compose cannot read the files. */
   hashes: ReadonlyMap<string, string> | null;

@@ -63,7 +63,7 @@ describe('the list entry of a running container', () => {
     expect(parseListEntry({ ...entry, Labels: {} })).toMatchObject({ service: '' });
   });
 
-  it('has its own name, not that of a link to it', () => {
+  it('has its own name, and not the name of a link to it', () => {
     const Names = ['/deployd-eu-1-db-1/web', '/deployd-eu-1-web-1'];
     expect(parseListEntry({ ...entry, Names })).toMatchObject({ name: 'deployd-eu-1-web-1' });
     expect(parseListEntry({ ...entry, Names: [] })).toBeNull();
@@ -83,7 +83,7 @@ const never: ContainerInspection = {
   Mounts: [],
 };
 
-it('the facts of a container are those of its inspection', () => {
+it('contains the facts of an inspected container', () => {
   const created = {
     ...{ id: 'c1', service: '', oneOff: false, name: 'deployd-eu-1-web-1', state: 'created', health: null },
     ...{
@@ -114,7 +114,7 @@ it('the facts of a container are those of its inspection', () => {
   });
 });
 
-it('a container tells that it was out of memory, and why the engine could not start it', () => {
+it('reports that a container ran out of memory, and why the engine could not start it', () => {
   const State = { ...never.State, Status: 'exited', ExitCode: 137, OOMKilled: true, Error: 'exec format error' };
   expect(parseInspection({ ...never, State })).toMatchObject({ oomKilled: true, startError: 'exec format error' });
 });

@@ -15,13 +15,13 @@ export interface ContainerListEntry {
   HostConfig?: Pick<NamespaceModes, 'NetworkMode'>;
 }
 
-/** What a container was created as, and its networks: facts that the engine's list contains. */
+/** The creation parameters and networks of a container: facts that the engine's list contains. */
 export interface CreationFacts {
   imageId: string;
   /** Names, sorted. */
   networks: string[];
   volumes: MountedVolume[];
-  /** Its number among the replicas of the service; '' where another tool gave none. */
+  /** Its number among the replicas of the service; '' for a container of another tool. */
   number: string;
   /** Labels by which compose and the agent recognise what they created; '' where one is missing. */
   configHash: string;
@@ -29,7 +29,7 @@ export interface CreationFacts {
   content: string;
 }
 
-/** The namespaces of a container: `container:<id or name>` for those of another one. */
+/** The namespaces of a container: `container:<id or name>` if it shares the namespace of another container. */
 interface NamespaceModes {
   NetworkMode?: string;
   PidMode?: string;
@@ -74,7 +74,7 @@ export interface AttachedNetworks {
 /** From an hour on, an engine's uptime is too coarse to be used. */
 const hourMs = 3_600_000;
 
-/** Failed probes that make a container unhealthy where its healthcheck names no number. */
+/** Number of failed probes that make a container unhealthy if its healthcheck does not define it. */
 const defaultRetries = 3;
 
 type Labels = Record<string, string> | null;
@@ -197,7 +197,7 @@ export interface InspectedContainer {
   exitCode: number;
   /** The kernel ended a process of its last run because it was out of memory. */
   oomKilled: boolean;
-  /** The engine's message why it could not start the container; '' when it could. */
+  /** The engine's message why it could not start the container; '' if it could. */
   startError: string;
   /** Last start by the engine's clock, in milliseconds since 1970. */
   startedMs: number;
