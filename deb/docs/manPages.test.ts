@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { agentConfigPage, agentPage } from './agentPages.ts';
 import { ctlPage } from './ctlPage.ts';
 import { configPage, programPage } from './manPages.ts';
@@ -28,6 +29,16 @@ it.each(Object.entries(programPages))(
     expect([...heads, ...options].filter((line) => !page.includes(line))).toEqual([]);
   },
 );
+
+it.each(Object.entries(programPages))('the help of every command of %s fits 80 columns', (_name, { program }) => {
+  const helpOf = (command: Command): string[] => {
+    const parts: string[] = [];
+    command.configureOutput({ writeOut: (text) => void parts.push(text), getOutHelpWidth: () => 80 });
+    command.outputHelp();
+    return [...parts.join('').split('\n'), ...command.commands.flatMap(helpOf)];
+  };
+  expect(helpOf(program).filter((line) => line.length > 80)).toEqual([]);
+});
 
 it.each([{ about: agentConfigPage }, { about: tenancyConfigPage }])(
   '$about.name(5) documents every key with its description',
