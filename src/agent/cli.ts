@@ -266,14 +266,14 @@ Exit codes:
   78  wrong configuration or environment
 
 Examples:
-  deployd status                               check whether this host is in sync
+  deployd status                               check that this host is in sync
   sudo deployd run --once                      run the agent once, now
   sudo deployd bootstrap                       use a new bootstrap grant
   sudo deployd doctor                          check this host for problems
   deployd history                              show past releases and failures
-  deployd trace                                show why the agent did what it did
-  deployd logs --follow web                    follow the logs of the service web
-  deployd diff                                 show what the desired bundle would change
+  deployd trace                                explain the agent’s decisions
+  deployd logs --follow web                    follow the logs of service web
+  deployd diff                                 preview the desired bundle
   sudo deployd hold --until 18:30 "disk swap"  pause deployments until 18:30
   deployd plan shop.tar.gz                     show what this bundle would do`;
 }

@@ -29,7 +29,7 @@ export function createProgram(run: Run): Command {
     .option('--ca-file <file>', 'PEM file of the certificate authority to trust (DEPLOYCTL_CA_FILE)')
     .option('--config <file>', 'configuration file (default: ~/.config/deployctl/config.yaml)')
     .option('--json', 'print JSON')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })
     .addHelpText('after', helpFooter)
     .exitOverride();
   for (const add of commands) add(program, run);
@@ -83,13 +83,13 @@ Exit codes:
   77  not permitted
 
 Examples:
-  deployctl login https://tenancy.example <token      log in and save URL and token
-  deployctl bundle pack shop --next                   create an archive from a directory
-  deployctl push shop.tar.gz                          upload a bundle
-  deployctl promote eu-1 3f2a91bc0d14                 deploy it to all hosts of eu-1
-  deployctl wait eu-1 --timeout 600                   wait until all hosts run it
-  deployctl rollout start eu-1 3f2a91bc0d14 --wave 1  deploy it to one host first
-  deployctl secret set eu-1 db --field password       set a secret from standard input`;
+  deployctl login https://tenancy.example <token  log in, save URL and token
+  deployctl bundle pack shop --next               create a bundle archive
+  deployctl push shop.tar.gz                      upload the bundle
+  deployctl promote eu-1 3f2a91bc                 deploy it to all hosts of eu-1
+  deployctl wait eu-1 --timeout 600               wait until all hosts run it
+  deployctl rollout start eu-1 3f2a91bc --wave 1  deploy it to one host first
+  deployctl secret set eu-1 db --field password   set a secret from stdin`;
 
 /** Subcommands have their own settings. */
 function configureOutput(command: Command, io: Io): void {

@@ -39,7 +39,7 @@ withConfig(program.command('migrate'))
   .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => migrate(settings, console)));
 
 withConfig(program.command('admin'))
-  .description('Create an administrator and print the token, once; for when no administrator can log in')
+  .description('Create an administrator, for example after a token was lost, and print the new token once')
   .argument('<name>', 'name of the administrator, as shown in the audit log')
   .action((name: string, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => admin(settings, name, console)),
@@ -95,7 +95,7 @@ withSecretstoreOptions(withConfig(program.command('doctor')))
   );
 
 withConfig(program.command('backup'))
-  .description('Copy the embedded store, also while the service runs, and list what else to back up')
+  .description('Copy the embedded store, even while the service runs, and list the other files to back up')
   .argument('<file>', 'file to create')
   .action((file: string, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => backup(settings, file, console)),
@@ -103,7 +103,7 @@ withConfig(program.command('backup'))
 
 withConfig(program.command('restore'))
   .description(
-    'Replace the embedded store by a backup, revoke old credentials, and print an administrator’s token, once',
+    'Replace the embedded store with a backup, revoke old credentials, and print an administrator’s token, once',
   )
   .argument(
     '[file]',
@@ -188,7 +188,7 @@ Exit codes:
 Examples:
   sudo deployd-tenancy init                      prepare the first start
   sudo deployd-tenancy secretstore plan --token-file FILE
-                                                 show what OpenBao or Vault lacks
+                                                 show the missing setup
   sudo deployd-tenancy doctor                    check the service for problems
   sudo deployd-tenancy backup /srv/backup/store  back up the embedded store`;
 }

@@ -18,7 +18,7 @@ interface VerifyOptions {
 const { signal } = new AbortController();
 
 /** The value of the option `--policy` of several commands. */
-export const policyOption = 'file with the key `policy` of config.yaml: check the bundle as such a host does';
+export const policyOption = 'file with the key `policy` of config.yaml: check the bundle like a host with this policy';
 
 /** `deployctl bundle verify`. */
 export function addBundleVerify(bundle: Command, run: Run): void {
@@ -27,7 +27,7 @@ export function addBundleVerify(bundle: Command, run: Run): void {
     .description('Check whether hosts would refuse a bundle')
     .argument('<bundle>', 'archive or directory')
     .option('--policy <file>', policyOption)
-    .option('--trust <file>', 'file with the key `trust.bundles`: verify the signatures as such a host does')
+    .option('--trust <file>', 'file with the key `trust.bundles`: verify the signatures like a host with this file')
     .option('--signatures <file...>', 'signature files for --trust (default: ARCHIVE.sigstore.json)')
     .action(run(verify));
 }

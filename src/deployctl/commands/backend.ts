@@ -33,7 +33,7 @@ export function addBackend(program: Command, run: Run): void {
   backend
     .command('label')
     .description('Replace the labels of a backend')
-    .argument('<id>', 'id')
+    .argument('<id>', 'id of the backend')
     .argument('[labels...]', 'labels as NAME=VALUE; none to remove all labels')
     .action(run(labelBackend));
 }

@@ -127,7 +127,7 @@ export function addPromote(program: Command, run: Run): void {
     .description('Deploy a bundle to all hosts of an environment')
     .argument('<env>', 'name of the environment')
     .argument('[sha]', 'digest of a pushed bundle, or its first characters')
-    .option('--none', 'deploy nothing; hosts keep running what they have')
+    .option('--none', 'clear the desired bundle; hosts keep their services running')
     .addOption(ifDesiredOption())
     .addOption(pipelineOption())
     .action(run(promote));

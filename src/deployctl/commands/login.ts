@@ -21,7 +21,8 @@ export function addLogin(program: Command, run: Run): void {
 }
 
 const help = `
-Without --token-file, or with -, deployctl reads the token from standard input (a terminal shows no echo) and saves it beside config.yaml.`;
+Without --token-file, or with -, deployctl reads the token from standard input
+(without echo on a terminal) and saves it next to config.yaml.`;
 
 async function login(session: Session, [url]: [string | undefined]): Promise<Result> {
   const { io, options } = session;

@@ -93,7 +93,7 @@ export function addSession(program: Command, run: Run): void {
   session.command('list').description('List sessions, newest first').action(run(listSessions));
   session
     .command('end')
-    .description('End a session at once')
+    .description('End a session immediately')
     .argument('<id>', 'id of the session')
     .action(run(endSession));
 }

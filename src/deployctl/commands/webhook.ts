@@ -22,7 +22,7 @@ export function addWebhook(program: Command, run: Run): void {
     .helpCommand(false)
     .description('Manage notifications about hosts, rollouts and bundles');
   const named = (name: string, description: string) =>
-    webhook.command(name).description(description).argument('<id>', 'id');
+    webhook.command(name).description(description).argument('<id>', 'id of the webhook');
   webhook
     .command('list')
     .description('List webhooks with their pending deliveries')

@@ -89,7 +89,7 @@ function verificationFields(keys: VerificationKeys): object {
 }
 
 function remedyFor(jwksUrl: string): string {
-  return `the secretstore must reach ${jwksUrl}: start the service first, give a private authority by --jwks-ca, or copy the keys by --static-keys`;
+  return `the secretstore must reach ${jwksUrl}: start the service first, trust a private certificate authority with --jwks-ca, or copy the keys with --public-keys`;
 }
 
 function policyObject(name: string, policy: string): SetupObject {
