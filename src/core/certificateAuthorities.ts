@@ -8,6 +8,7 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from 'node:tls';
+import { isNativeError } from 'node:util/types';
 import { isUntrusted } from './errors.rules.ts';
 import { readRegularFile } from './files.ts';
 import {
@@ -172,10 +173,9 @@ function validitiesIn(path: string): Date[] {
 
 /** Why an error of a connection refuses the server's certificate; null for any other error. */
 export function untrustedOf(error: unknown, files?: ClockFiles): Untrusted | null {
-  if (!(error instanceof Error)) return null;
+  if (!isNativeError(error)) return null;
   const { code, cause } = error as NodeJS.ErrnoException;
   if (code === undefined || !isUntrusted(code)) return null;
-  const chain =
-    [error, cause].flatMap((each) => (each instanceof Error ? (shownChains.get(each) ?? []) : []))[0] ?? null;
+  const chain = [error, cause].flatMap((each) => (isNativeError(each) ? (shownChains.get(each) ?? []) : []))[0] ?? null;
   return explainUntrusted(code, chain, { now: new Date(), pastTimes: pastTimes(files) });
 }

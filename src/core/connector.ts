@@ -178,7 +178,7 @@ export async function resolveAddresses({ host, lookup = resolve }: LookupTarget,
     });
   });
   const leftMs = Math.max(1, timeMs - (monotonicMs() - startedAt));
-  const count = found instanceof Error ? 1 : Math.max(1, found.length);
+  const count = Array.isArray(found) ? Math.max(1, found.length) : 1;
   const autoSelectFamilyAttemptTimeout = Math.max(1, Math.floor(leftMs / count));
   return { addresses: { lookup: answering(found), autoSelectFamily: true, autoSelectFamilyAttemptTimeout }, leftMs };
 }
@@ -187,7 +187,7 @@ export async function resolveAddresses({ host, lookup = resolve }: LookupTarget,
 function answering(found: LookupAddress[] | NodeJS.ErrnoException): LookupFunction {
   return (_host, { all = false }, callback) => {
     setImmediate(() => {
-      if (found instanceof Error) callback(found, []);
+      if (!Array.isArray(found)) callback(found, []);
       else if (all) callback(null, found);
       else callback(null, found[0]?.address ?? '', found[0]?.family ?? 4);
     });
