@@ -73,7 +73,7 @@ it('lists every limit', () => {
 });
 
 it('has a fix for every refusal', () => {
-  const documented = rowsOf(format, '## Refusals and their cures').flatMap(
+  const documented = rowsOf(format, '## Refusals and how to fix them').flatMap(
     ([codes = '']) => codes.match(/[A-Z_]+/g) ?? [],
   );
   expect(documented).toEqual([...refusalCodes]);
