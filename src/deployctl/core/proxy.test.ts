@@ -89,7 +89,7 @@ it('verifies the certificate of the service through the tunnel', async () => {
   const misnamed = await whoAmI({ https_proxy: proxy.address, DEPLOYCTL_URL: urlOf('127.0.0.9') });
   expect(misnamed).toMatchObject({
     exit: 1,
-    stderr: expect.stringContaining('certificate is for another name') as string,
+    stderr: expect.stringContaining('not for 127.0.0.9') as string,
   });
 });
 
