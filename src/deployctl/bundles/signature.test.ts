@@ -55,7 +55,7 @@ it('shows after the push what completes a bundle, until it is desired', async ()
   const refused = await at.deployer.run(['promote', 'eu-1', short]);
   expect(refused).toMatchObject({ exit: 1, stdout: '' });
   expect(refused.stderr.split('\n')).toEqual([
-    'deployctl: SIGNATURE_AWAITED: the hosts of eu-1 demand more signatures: no signer that they trust has signed the bundle',
+    'deployctl: SIGNATURE_AWAITED: the hosts of eu-1 require more signatures: no trusted signer has signed the bundle',
     `  → deployctl bundle fetch ${short} --out ${short}.tar.gz`,
     ...steps('  → ', `${short}.tar.gz`),
     '',

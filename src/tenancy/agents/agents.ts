@@ -51,7 +51,7 @@ export async function readAgentOf(
   throw new ApiError({
     status: 409,
     code: tenancyErrorCodes.envMismatch,
-    message: `the bearer belongs to the env ${agent.env}`,
+    message: `the bearer token belongs to environment ${agent.env}`,
   });
 }
 

@@ -86,7 +86,7 @@ export const BackendDetails = Type.Object(
     last_report: Nullable(ReceivedReport),
     host: Nullable(CheckIn.properties.host),
     containers: Type.Array(Container, { description: 'Containers that its newest check-in reported.' }),
-    managers: Type.Array(Manager, { description: 'The other managers of its swarm, of the same env.' }),
+    managers: Type.Array(Manager, { description: 'The other managers of its swarm, in its environment.' }),
   },
   { title: 'BackendDetails' },
 );

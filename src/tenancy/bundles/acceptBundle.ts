@@ -126,7 +126,7 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
 }
 
 function sequenceStale({ env, sequence }: Manifest): ApiError {
-  const message = `env ${env} has had a bundle of sequence ${sequence} or a higher one`;
+  const message = `environment ${env} already had a bundle with sequence ${sequence} or a higher one`;
   return conflict({ code: 'SEQUENCE_STALE', message, env });
 }
 
@@ -174,7 +174,7 @@ async function receive(
   { file, maxBytes }: { file: string; maxBytes: number },
 ): Promise<ReceivedArchive> {
   const hash = createHash('sha256');
-  const stall = setTimeout(() => body.destroy(refusal(408, 'REQUEST_TIMEOUT', 'the body stopped to come')), STALL_MS);
+  const stall = setTimeout(() => body.destroy(refusal(408, 'REQUEST_TIMEOUT', 'the upload stalled')), STALL_MS);
   let sizeBytes = 0;
   const measured = async function* (chunks: AsyncIterable<Buffer>) {
     for await (const chunk of chunks) {

@@ -214,7 +214,8 @@ export async function lockPromotable(work: Store, promotion: Promotion): Promise
   if (sha256 === null) return row;
   const bundle = await findBundle(work, sha256);
   if (bundle === null) throw notFound('bundle');
-  if (bundle.env !== env) throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle is of another env', env });
+  if (bundle.env !== env)
+    throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle belongs to another environment', env });
   const { signature, signers } = await viewBundle(work, bundle);
   if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
   return row;
@@ -234,14 +235,13 @@ function requireConditions({ name, ...row }: EnvRow, { if_desired, pipeline }: P
 /** Throws 409 `ROLLOUT_ACTIVE` while an environment has a rollout that is neither done nor aborted. */
 export function requireNoRollout({ name, rollout_id }: Pick<EnvRow, 'name' | 'rollout_id'>): void {
   if (rollout_id === null) return;
-  const message = 'a rollout of this env is under way: wait until it is done, or abort it';
+  const message = 'a rollout of this environment is in progress: wait until it is done, or abort it';
   throw conflict({ code: 'ROLLOUT_ACTIVE', message, env: name });
 }
 
 function signatureAwaited(env: string, signers: string[]) {
-  const signed =
-    signers.length === 0 ? 'no signer that they trust has signed the bundle' : `only ${signers.join(', ')} signed`;
-  const message = `the hosts of ${env} demand more signatures: ${signed}`;
+  const signed = signers.length === 0 ? 'no trusted signer has signed the bundle' : `only ${signers.join(', ')} signed`;
+  const message = `the hosts of ${env} require more signatures: ${signed}`;
   return conflict({ code: 'SIGNATURE_AWAITED', message, env });
 }
 

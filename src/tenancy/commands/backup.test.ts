@@ -117,7 +117,7 @@ describe('restore', () => {
       await insertRollout(store, { id: 'r-1', env: 'eu-1', ...facts, ...gate, ...started });
     });
     await backUp();
-    expect((await restoreBackup()).err.join('\n')).toContain('env eu-1: its rollout is halted');
+    expect((await restoreBackup()).err.join('\n')).toContain('environment eu-1: its rollout is halted');
     const row = await inStore(settings, (store) => findRollout(store, 'r-1'));
     expect(row).toMatchObject({ state: 'halted', halted_by: 'restore' });
     const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: ['eu-1'], limit: 9 }));
@@ -211,8 +211,8 @@ describe('restore', () => {
       'destroySecrets',
     ]);
     const told = err.join('\n');
-    expect(told).toMatch(/env eu-1: its secrets were due to be destroyed[^]*env gone: its secrets/);
-    expect(told).toContain(`env eu-1: desired is ${'a'.repeat(64)}`);
+    expect(told).toMatch(/environment eu-1: its secrets were due to be destroyed[^]*environment gone: its secrets/);
+    expect(told).toContain(`environment eu-1: the desired bundle is ${'a'.repeat(64)}`);
     const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: null, limit: 9 }));
     expect(audit.map(({ act }) => act)).toEqual([
       'service.restore',

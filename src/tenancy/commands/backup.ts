@@ -59,12 +59,12 @@ async function copyStore(from: string, to: string): Promise<void> {
 
 function bundlesAdvice({ s3, state_dir }: TenancySettings): string {
   const place = s3.url === null ? `the directory ${bundleDirectoryOf(state_dir)}` : `the bucket ${s3.bucket ?? ''}`;
-  return `- the bundles: ${place}, copied after the store, so that no bundle is missing that the store knows`;
+  return `- the bundles: ${place}, copied after the store, so that every bundle in the store is included`;
 }
 
 function postgresAdvice(urlFile: string, file: string): string {
   return (
-    `the store is the PostgreSQL database that ${urlFile} names; back it up by its own means: ` +
+    `the store is the PostgreSQL database that ${urlFile} names; back it up with its own tools: ` +
     `pg_dump --format=custom --file=${file} DATABASE`
   );
 }
@@ -150,15 +150,19 @@ function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: Re
   out.error(`sequences continue ${SEQUENCE_GAP} higher; earlier grants are void: reveal unused kits again`);
   out.error(`${revokedOperators} operators' tokens are revoked: make new ones`);
   for (const { env, sha256 } of desired) {
-    out.error(`env ${env}: desired is ${sha256}; push and promote again what came after it`);
+    out.error(`environment ${env}: the desired bundle is ${sha256}; push and promote later bundles again`);
   }
   for (const env of haltedEnvs) {
-    out.error(`env ${env}: its rollout is halted, as hosts may be further than the backup knows; resume or abort it`);
+    out.error(
+      `environment ${env}: its rollout is halted, because hosts may have advanced since the backup; resume or abort it`,
+    );
   }
   for (const env of sparedEnvs) {
-    out.error(`env ${env}: its secrets were due to be destroyed and have been kept; destroy them if nothing uses them`);
+    out.error(
+      `environment ${env}: its secrets were due to be destroyed and have been kept; destroy them if nothing uses them`,
+    );
   }
-  out.error('backends that were created after the backup are unknown: create them again');
+  out.error('backends that were created after the backup are missing: create them again');
   out.error('token of the administrator `admin`, shown only now:');
   out.log(token);
 }

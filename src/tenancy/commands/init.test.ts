@@ -82,7 +82,7 @@ describe('admin', () => {
       findOperator(store, digestOfToken(output.out[0]!)!, Date.now()),
     );
     expect(operator).toMatchObject({ name: 'ann', role: 'admin', envs: null });
-    await expect(admin(settings, 'ann', output)).rejects.toThrow('there is an operator of the name ann');
+    await expect(admin(settings, 'ann', output)).rejects.toThrow('the name ann is in use by an operator');
     expect(await inStore(settings, (store) => listOperators(store, Date.now()))).toHaveLength(2);
   });
 });

@@ -32,7 +32,7 @@ export async function admin(settings: TenancySettings, name: string, out: Output
   const token = await withCurrentStore(settings, (store) =>
     store.transaction().execute((work) => addAdministrator(work, administrator)),
   );
-  if (token === null) throw new CommandError(`there is an operator of the name ${name}: choose another`);
+  if (token === null) throw new CommandError(`the name ${name} is in use by an operator: choose another`);
   out.log(token);
   return 0;
 }

@@ -33,12 +33,12 @@ export function notFound(
   thing: 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret' | 'session' | 'webhook',
 ): ApiError {
   const code = `${thing.toUpperCase()}_NOT_FOUND`;
-  return new ApiError({ status: 404, code, message: `there is no such ${thing}` });
+  return new ApiError({ status: 404, code, message: `there is no such ${thing === 'env' ? 'environment' : thing}` });
 }
 
 /** The error for a caller that has disconnected. */
 export function requestAborted(): ApiError {
-  return new ApiError({ status: 400, code: 'REQUEST_ABORTED', message: 'the caller has gone away' });
+  return new ApiError({ status: 400, code: 'REQUEST_ABORTED', message: 'the caller has disconnected' });
 }
 
 /** The 409 error for an action that the current state does not allow. */

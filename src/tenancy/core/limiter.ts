@@ -21,7 +21,7 @@ export function createLimiter(places: number, message: string): Limiter {
 
 /** Limits the number of concurrent bearer look-ups; throws 503 `OVERLOADED` for one more. */
 export function limitLookUps(lookUp: LookUpBearer, places: number): LookUpBearer {
-  const limit = createLimiter(places, 'too many bearers are looked up at once');
+  const limit = createLimiter(places, 'too many bearer tokens are being looked up');
   return (bearer) => limit(() => lookUp(bearer));
 }
 

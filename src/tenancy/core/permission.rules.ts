@@ -47,6 +47,6 @@ export function leastRole(permissions: readonly Permission[]): Role {
 function reasonAgainst({ role, envs }: Permission, need: Need): string | null {
   if (roles.indexOf(role) < roles.indexOf(need.role)) return `the role ${need.role} is needed, yours is ${role}`;
   if (envs === null || need.env === null) return null;
-  if (typeof need.env === 'object') return 'a role that is limited to some envs does not permit this';
-  return envs.includes(need.env) ? null : `your role is not for the env ${need.env}`;
+  if (typeof need.env === 'object') return 'a role that is limited to some environments does not permit this';
+  return envs.includes(need.env) ? null : `your role does not cover environment ${need.env}`;
 }

@@ -42,7 +42,7 @@ export async function createEnv(
 ): Promise<EnvDetails> {
   await deps.store.transaction().execute(async (work) => {
     if (!(await insertEnv(work, env, production))) {
-      throw conflict({ code: 'ENV_EXISTS', message: 'there is an env of this name', env });
+      throw conflict({ code: 'ENV_EXISTS', message: 'an environment with this name exists', env });
     }
     if (await areSecretsDoomed(work, env)) throw secretsPending(env);
     await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
@@ -97,7 +97,7 @@ export async function reserveSequence(deps: AuditDependencies, { caller, env }: 
 
 /** The 409 error for an action while the environment's secrets are about to be destroyed. */
 export function secretsPending(env: string) {
-  const message = 'the secrets of this env are being destroyed; try again when that is done';
+  const message = 'the secrets of this environment are being destroyed; try again when that is done';
   return conflict({ code: 'SECRETS_PENDING', message, env });
 }
 

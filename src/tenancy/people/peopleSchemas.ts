@@ -10,7 +10,7 @@ const Envs = Nullable(
   Type.Array(EnvName, {
     minItems: 1,
     maxItems: 100,
-    description: 'The only envs that the role is for; null for all.',
+    description: 'Environments to which the role is limited; null for all.',
   }),
 );
 const fields = { name: Type.String(), role: Role, envs: Envs };
@@ -65,7 +65,7 @@ export const AuditEntry = Type.Object(
     address: Nullable(Type.String()),
     request_id: Nullable(Type.String()),
     result: Type.String({
-      description: 'ok, or the code of the error; started before an act at a peer, whose result follows.',
+      description: 'ok, or the code of the error; started before an action at a peer, whose result follows.',
     }),
   },
   { title: 'AuditEntry' },
@@ -86,8 +86,8 @@ const Exactly = Type.String({ minLength: 1, maxLength: 512, pattern: patterns.li
 /** Filters of the audit log. */
 export const AuditQuery = Body({
   env: Type.Optional(EnvName),
-  act: Type.Optional({ ...Exactly, description: 'Only this act.' }),
-  actor: Type.Optional({ ...Exactly, description: 'Only acts of who has this name.' }),
+  act: Type.Optional({ ...Exactly, description: 'Only this action.' }),
+  actor: Type.Optional({ ...Exactly, description: 'Only actions by this name.' }),
   before: Type.Optional(Id),
   limit: Limit,
 });

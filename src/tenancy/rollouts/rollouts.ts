@@ -40,7 +40,11 @@ export async function startRollout(
     const { desired_sha } = await lockPromotable(work, promotion);
     await requireGate(work, env, plan);
     if (desired_sha === sha256) {
-      throw conflict({ code: 'ALREADY_DESIRED', message: 'the bundle is desired of every host of the env', env });
+      throw conflict({
+        code: 'ALREADY_DESIRED',
+        message: 'the bundle is already desired on all hosts of the environment',
+        env,
+      });
     }
     const waves = completeWaves(plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
@@ -79,7 +83,7 @@ function requireValid(plan: RolloutPlan): void {
 async function requireGate(work: Store, env: string, { gate_webhook: id }: RolloutPlan): Promise<void> {
   if (id === undefined) return;
   const webhook = await findWebhook(work, id);
-  if (webhook === null || (webhook.env ?? env) !== env) throw invalid(`the env has no webhook ${id}`);
+  if (webhook === null || (webhook.env ?? env) !== env) throw invalid(`the environment has no webhook ${id}`);
   if (webhook.format !== 'standard')
     throw invalid(`the webhook has the format ${webhook.format}: a gate needs standard`);
 }
@@ -161,7 +165,7 @@ export async function abortRollout(deps: RolloutDependencies, act: RolloutAct): 
     const aborted = await finish(deps, act, { rollout, repacked });
     if (aborted !== null) return rolloutView(aborted, deps.clock());
   }
-  const message = 'other bundles were pushed again and again; the rollout is halted, abort it again';
+  const message = 'other bundles kept being pushed; the rollout is halted: abort it again';
   throw conflict({ code: 'DESIRED_CHANGED', message, env: act.env });
 }
 

@@ -52,7 +52,7 @@ function addMetrics(app: FastifyInstance, deps: TokenDependencies, families: () 
     security: [{}, { operatorToken: [] }],
     operationId: 'metrics',
     summary: 'Metrics in the text form of OpenMetrics',
-    description: 'Other hosts need the token of an administrator of all envs.',
+    description: 'Other hosts need the token of an administrator of all environments.',
     response: { 200: { description: 'OK', ...text }, ...failures({ 403: 'FORBIDDEN' }) },
   };
   app.get('/metrics', { schema }, async (request, reply) => {

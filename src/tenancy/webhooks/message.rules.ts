@@ -56,7 +56,7 @@ function teamsBody(event: WebhookEvent): object {
  */
 export function sentenceOf({ type, data }: WebhookEvent): string {
   const { env, backend, code, reason, rollout } = data;
-  const host = backend && `${plain(backend.host ?? backend.id)} (${plain(backend.site)}, env ${env})`;
+  const host = backend && `${plain(backend.host ?? backend.id)} (${plain(backend.site)}, environment ${env})`;
   const told = [code, reason === null ? null : plain(reason)].filter((part) => part !== null);
   const why = told.length === 0 ? '' : `: ${told.join(': ')}`;
   const bundle = bundleOf(data.bundle);
@@ -68,11 +68,11 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
     case 'backend.unhealthy':
       return `${host} is unhealthy${why}`;
     case 'backend.recovered':
-      return `${host} ${code === RETIRED ? 'retires' : 'has recovered'}`;
+      return `${host} ${code === RETIRED ? 'is being retired' : 'has recovered'}`;
     case 'backend.offline':
       return `${host} is offline`;
     case 'backend.back':
-      return `${host} ${code === RETIRED ? 'retires' : 'is back'}`;
+      return `${host} ${code === RETIRED ? 'is being retired' : 'is back'}`;
     case 'rollout.halted':
       return `the rollout of ${bundle} in environment ${env} was halted${haltOf(rollout)}`;
     case 'rollout.resumed':
@@ -82,7 +82,7 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
     case 'bundle.awaiting_signature':
       return `${bundle} of environment ${env} awaits signatures`;
     case 'webhook.test':
-      return `a test of the webhook of ${env === null ? 'all envs' : `env ${env}`}`;
+      return `a test of the webhook of ${env === null ? 'all environments' : `environment ${env}`}`;
   }
 }
 
@@ -95,7 +95,8 @@ export function plain(name: string): string {
 }
 
 function haltOf(rollout: WebhookEvent['data']['rollout']): string {
-  if (rollout?.halted_by === 'failures') return `: ${rollout.failures} backends have failed`;
+  if (rollout?.halted_by === 'failures')
+    return `: ${rollout.failures} ${rollout.failures === 1 ? 'host' : 'hosts'} failed`;
   return rollout?.halted_by === 'gate' ? ' at its gate' : '';
 }
 

@@ -53,19 +53,19 @@ it('rejects unpublished formats with the validators', () => {
 it.each([
   [
     'backend.refused',
-    'db-1.example (db-1.example, env eu-1) refused db-1.example db-1.example (aaaaaaaaaaaa): PULL_FAILED',
+    'db-1.example (db-1.example, environment eu-1) refused db-1.example db-1.example (aaaaaaaaaaaa): PULL_FAILED',
   ],
   [
     'backend.failed',
-    'db-1.example (db-1.example, env eu-1) failed to apply db-1.example db-1.example (aaaaaaaaaaaa): PULL_FAILED',
+    'db-1.example (db-1.example, environment eu-1) failed to apply db-1.example db-1.example (aaaaaaaaaaaa): PULL_FAILED',
   ],
-  ['backend.unhealthy', 'db-1.example (db-1.example, env eu-1) is unhealthy: PULL_FAILED'],
-  ['backend.recovered', 'db-1.example (db-1.example, env eu-1) has recovered'],
-  ['backend.offline', 'db-1.example (db-1.example, env eu-1) is offline'],
-  ['backend.back', 'db-1.example (db-1.example, env eu-1) is back'],
+  ['backend.unhealthy', 'db-1.example (db-1.example, environment eu-1) is unhealthy: PULL_FAILED'],
+  ['backend.recovered', 'db-1.example (db-1.example, environment eu-1) has recovered'],
+  ['backend.offline', 'db-1.example (db-1.example, environment eu-1) is offline'],
+  ['backend.back', 'db-1.example (db-1.example, environment eu-1) is back'],
   [
     'rollout.halted',
-    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was halted: 3 backends have failed',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was halted: 3 hosts failed',
   ],
   ['rollout.resumed', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 continues'],
   ['rollout.aborted', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was aborted'],
@@ -78,7 +78,7 @@ it.each(['backend.recovered', 'backend.back'] as const)(
   'describes %s of a retiring backend as a retirement',
   (type) => {
     const { body } = messageOf(eventOf({ ...occurrence(type), code: RETIRED }), { target, format: 'slack', source });
-    expect(body).toMatchObject({ text: 'db-1.example (db-1.example, env eu-1) retires' });
+    expect(body).toMatchObject({ text: 'db-1.example (db-1.example, environment eu-1) is being retired' });
   },
 );
 
@@ -92,7 +92,7 @@ it.each([
 
 it('escapes the three characters of Slack', () => {
   const event = testEvent('a&b<c>', now);
-  expect(bodyOf(event, 'slack')['text']).toBe('a test of the webhook of env a&amp;b&lt;c&gt;');
+  expect(bodyOf(event, 'slack')['text']).toBe('a test of the webhook of environment a&amp;b&lt;c&gt;');
 });
 
 it('sends the key to PagerDuty in the body instead of the URL, with one incident for each subject', () => {
@@ -125,7 +125,7 @@ it('sends the unchanged event in the format standard', () => {
 describe('the whole message', () => {
   const { backend, env } = { backend: { id: 'b-1', site: 'berlin', check_in: null }, env: 'eu-1' };
   const failed = eventOf({ type: 'backend.failed', now, env, backend, code: 'PULL_FAILED' });
-  const text = 'b-1 (berlin, env eu-1) failed to apply its bundle: PULL_FAILED';
+  const text = 'b-1 (berlin, environment eu-1) failed to apply its bundle: PULL_FAILED';
 
   it('for Slack is text without previews', () => {
     expect(bodyOf(failed, 'slack')).toEqual({ text, mrkdwn: false, unfurl_links: false, unfurl_media: false });
@@ -144,7 +144,9 @@ describe('the whole message', () => {
     ];
     const time = '2026-11-24T12:00:00.000Z';
     expect(textsOf(failed)).toEqual(card(text, `backend.failed · eu-1 · PULL_FAILED · ${time}`));
-    expect(textsOf(testEvent(null, now))).toEqual(card('a test of the webhook of all envs', `webhook.test · ${time}`));
+    expect(textsOf(testEvent(null, now))).toEqual(
+      card('a test of the webhook of all environments', `webhook.test · ${time}`),
+    );
   });
 
   it('for PagerDuty is an event with a class and a group, without a group for all environments', () => {
@@ -163,7 +165,7 @@ describe('the whole message', () => {
       ...base,
       dedup_key: 'deployd/test',
       payload: {
-        ...{ summary: 'a test of the webhook of all envs', source, severity: 'info', timestamp },
+        ...{ summary: 'a test of the webhook of all environments', source, severity: 'info', timestamp },
         ...{ class: 'webhook.test', custom_details: test.data },
       },
     });

@@ -5,15 +5,15 @@ const backend = { id: 'b-1', site: 'berlin', check_in: null };
 const unhealthy = { type: 'backend.unhealthy', now: 0, env: 'eu-1', backend } as const;
 
 it.each([
-  [eventOf(unhealthy), 'b-1 (berlin, env eu-1) is unhealthy'],
-  [eventOf({ ...unhealthy, code: 'OOM' }), 'b-1 (berlin, env eu-1) is unhealthy: OOM'],
+  [eventOf(unhealthy), 'b-1 (berlin, environment eu-1) is unhealthy'],
+  [eventOf({ ...unhealthy, code: 'OOM' }), 'b-1 (berlin, environment eu-1) is unhealthy: OOM'],
   [
     eventOf({ ...unhealthy, code: 'UP_FAILED', detail: 'failed: a: db=exited(137, out of memory)' }),
-    'b-1 (berlin, env eu-1) is unhealthy: UP_FAILED: db exited(137, out of memory)',
+    'b-1 (berlin, environment eu-1) is unhealthy: UP_FAILED: db exited(137, out of memory)',
   ],
-  [eventOf({ ...unhealthy, type: 'backend.failed' }), 'b-1 (berlin, env eu-1) failed to apply its bundle'],
-  [testEvent('eu-1', 0), 'a test of the webhook of env eu-1'],
-  [testEvent(null, 0), 'a test of the webhook of all envs'],
+  [eventOf({ ...unhealthy, type: 'backend.failed' }), 'b-1 (berlin, environment eu-1) failed to apply its bundle'],
+  [testEvent('eu-1', 0), 'a test of the webhook of environment eu-1'],
+  [testEvent(null, 0), 'a test of the webhook of all environments'],
 ])('describes %j as "%s"', (event, text) => {
   expect(sentenceOf(event)).toBe(text);
 });

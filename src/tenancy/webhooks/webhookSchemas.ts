@@ -50,7 +50,7 @@ export const WebhookQuery = Body({ env: Type.Optional(EnvName), after: Type.Opti
 /** A new webhook. */
 export const NewWebhook = Body({
   name: Line,
-  env: Type.Union([EnvName, Type.Null()], { description: 'The env whose events it gets; null for all.' }),
+  env: Type.Union([EnvName, Type.Null()], { description: 'The environment whose events it gets; null for all.' }),
   events: EventTypes,
   format: Format,
   url: Type.String({
@@ -58,7 +58,7 @@ export const NewWebhook = Body({
     description: 'https, or http on loopback; for PagerDuty with the integration key as its parameter routing_key.',
   }),
 });
-const Secret = Type.String({ description: 'By which messages are signed (Standard Webhooks); not shown again.' });
+const Secret = Type.String({ description: 'The secret that signs messages (Standard Webhooks); shown only once.' });
 /** A new webhook with its secret. */
 export const CreatedWebhook = Type.Object({ ...webhook, secret: Secret }, { title: 'CreatedWebhook' });
 export type CreatedWebhook = Static<typeof CreatedWebhook>;
