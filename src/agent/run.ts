@@ -80,7 +80,7 @@ interface MachineRun {
   live: LiveLine | null;
   /** True for ticks of the loop or the timer, which no operator waits for. */
   unattended: boolean;
-  /** Where the metrics are shown; null: nowhere. */
+  /** Where the metrics are published; null for nowhere. */
   listen: string | null;
 }
 
@@ -119,13 +119,13 @@ async function withAgent(run: MachineRun, runMachine: RunMachine): Promise<numbe
   }
 }
 
-/** Loads what metrics need only where they are wanted. */
+/** Loads the modules for metrics only if they are configured. */
 async function openMetrics(deps: AgentParts, listen: string | null): Promise<MetricsOutput | null> {
   if (listen === null && deps.settings.metrics.textfile === null) return null;
   return (await import('./status/metrics.ts')).openMetricsOutput(deps, listen);
 }
 
-/** Loads what sending traces needs only where they are wanted. */
+/** Loads the modules for sending traces only if it is configured. */
 async function openTraceExport(deps: AgentParts): Promise<ExportTrace | null> {
   const { otlp_endpoint: endpoint } = deps.settings.traces;
   if (endpoint === null) return null;
@@ -169,7 +169,7 @@ interface Transition {
   first: boolean;
 }
 
-/** Snapshot of a machine; that of a promise has no `machine`. */
+/** Snapshot of a machine; the snapshot of a promise has no `machine`. */
 interface MachineSnapshot {
   machine: AnyStateMachine;
   value: string;
@@ -241,17 +241,17 @@ function showProgress(deps: AgentParts, live: LiveLine): MachineObserver {
   };
 }
 
-/** Who is told the trace of a tick that has ended. */
+/** Receivers of the trace of a tick that has ended. */
 interface TraceReaders {
-  /** Sends it to the collector of the configuration; null without one. Never throws. */
+  /** Sends it to the configured collector; null without one. Never throws. */
   exportTrace: ExportTrace | null;
-  /** Tells the metrics, once it is known what became of the export; null without one. */
+  /** Updates the metrics after the result of the export is known; null without metrics. */
   publish: (ended: PublishedTick) => Promise<void>;
 }
 
 /**
- * An observer that saves a trace of every tick, adds those that matter to the history, then tells it to its readers; a failed
- * write is only logged. `flush` waits for all.
+ * An observer that saves a trace of every tick, adds important ones to the history, then passes it to its receivers; a
+ * failed write is only logged. `flush` waits for all.
  */
 function traceTicks(
   deps: AgentParts,
@@ -315,8 +315,8 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * What adds an ended tick to the history if it matters; it is told whether the trace of the tick before is of a quiet one. Then a
- * tick that is quiet too costs nothing. Throws a fault of the disk.
+ * Adds an ended tick to the history if it matters. The parameter says whether the previous tick was quiet; another
+ * quiet tick then costs nothing. Throws a fault of the disk.
  */
 export function historyOf(
   { settings, state }: AgentParts,

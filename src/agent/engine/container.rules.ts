@@ -212,7 +212,7 @@ export interface InspectedContainer {
   retries: number;
   /** `no`, `always`, `on-failure`, `unless-stopped`. */
   restartPolicy: string;
-  /** Absent where there are none. */
+  /** Absent if there are no such mounts. */
   shares?: readonly SharedNamespace[];
   image: string;
   imageId: string;
@@ -229,7 +229,7 @@ export type ListedContainer = Pick<InspectedContainer, 'id' | 'service' | 'name'
   upMs: [number, number];
 };
 
-/** A container, inspected only when its list entry does not suffice to judge its health. */
+/** A container, inspected only if its list entry is not enough to determine its health. */
 export type ObservedContainer = ListedContainer | InspectedContainer;
 
 /** The engine's health status; null without a healthcheck, for which Docker sends nothing or `none`, Podman ''. */
@@ -248,7 +248,9 @@ export interface MountedVolume {
   target: string;
 }
 
-/** Label of a container: a digest of what its service mounts and reads, by a key of this host (spec §12). */
+/**
+ * Label of a container: a digest of the content that its service mounts and reads, with a key of this host (spec §12).
+ */
 export const contentLabel = 'deployd.content';
 
 /** The content labels of an override, by service. */
@@ -269,7 +271,7 @@ interface EventActor {
   Attributes: { exitCode?: string; containerExitCode?: string };
 }
 
-/** A change of a container, its exit code if it ended, and its time in milliseconds if the engine tells it. */
+/** A change of a container, its exit code if it ended, and its time in milliseconds if the engine reports one. */
 interface ContainerChange {
   id: string;
   exitCode: number | null;
@@ -282,7 +284,7 @@ export function parseContainerEvent(line: string): ContainerChange | null {
     const event = JSON.parse(line) as { Action: string; Actor: EventActor; time?: number; timeNano?: number };
     const { Action, Actor, time, timeNano = (time ?? NaN) * 1e9 } = event;
     const { exitCode, containerExitCode = '' } = Actor.Attributes;
-    // Podman adds an exit code to every event, also to those of running containers
+    // Podman adds an exit code to every event, also for running containers
     const code = /^died?$/.test(Action) ? Number.parseInt(exitCode ?? containerExitCode, 10) : NaN;
     const at = Number.isNaN(timeNano) ? {} : { atMs: timeNano / 1e6 };
     return { id: Actor.ID, exitCode: Number.isNaN(code) ? null : code, ...at };

@@ -9,7 +9,7 @@ import { isEngineRefusal } from './engineAnswer.rules.ts';
 
 /** A subscription to events of containers. */
 export interface ContainerEvents {
-  /** False once the stream has ended, or when the engine offers none. */
+  /** False once the stream has ended, or if the engine offers no events. */
   isLive: () => boolean;
   /** Returns the ids of containers that changed since the last call. */
   takeChanged: () => string[];
@@ -23,8 +23,8 @@ export interface ContainerEvents {
 }
 
 /**
- * Events that change a status; healthcheck probes have events of their own and are left out. Podman says `died` for
- * `die`, and tells the state that follows only from `cleanup` on.
+ * Events that change a status, without the separate events of healthcheck probes. Podman sends `died` instead of `die`,
+ * and reports the resulting state only from `cleanup` on.
  */
 const watchedEvents = [
   'create',
@@ -39,7 +39,7 @@ const watchedEvents = [
   'rename',
   'health_status',
 ];
-/** Exits of one container that are kept: those of a crash loop. */
+/** Number of exits that are kept for one container: enough to detect a crash loop. */
 const keptExits = 3;
 /** Characters. An event contains the labels of its container, so lines may be long. */
 const maxLineLength = 2 ** 20;
@@ -56,13 +56,13 @@ export function createEventSubscriber(project: string, { openStream }: EngineApi
 /** How a container ended last. */
 export interface ContainerExit {
   exitCode: number;
-  /** The kernel killed one of its processes for want of memory. */
+  /** The kernel killed one of its processes because memory was exhausted. */
   oomKilled: boolean;
 }
 
 /**
- * The last exit of each container of a project since `sinceMs` (wall clock), by id: a container that the engine has started again
- * does not show it. Empty when the engine offers no events.
+ * The last exit of each container of a project since `sinceMs` (wall clock), by id; a container that the engine has
+ * started again does not show it. Empty when the engine offers no events.
  */
 export function createExitQuery(project: string, { callMs, openStream }: EngineApi) {
   return async (sinceMs: number): Promise<ReadonlyMap<string, ContainerExit>> => {
@@ -84,7 +84,7 @@ export function createExitQuery(project: string, { callMs, openStream }: EngineA
   };
 }
 
-/** An engine that refuses events is asked from time to time instead. */
+/** An engine that refuses events is queried periodically instead. */
 function withoutEvents(error: unknown): null {
   if (error instanceof Fault && isEngineRefusal(error)) return null;
   throw error;

@@ -20,7 +20,7 @@ export interface LogReader {
 const maxPieces = 20;
 const longLog: LogExcerpt = { text: 'the engine takes too long to return this log', truncated: false };
 
-/** A log as the engine tells it. */
+/** A log as the engine returns it. */
 interface ContainerLog {
   body: IncomingMessage;
   /** Bytes of a piece after which the rest of its line may come in another one. */
@@ -30,8 +30,9 @@ interface ContainerLog {
 /** The logs of containers. */
 export function createLogQueries({ callMs, getJson, openStream }: EngineApi) {
   /**
-   * The log of a container as the engine keeps it, unredacted, for the query of the engine's API; with `follow` without an end. Of
-   * Podman it is the whole log: its `tail` loses beginnings of lines. Podman keeps each write of a container as a piece.
+   * The log of a container as the engine keeps it, unredacted, for the engine's log endpoint; endless with `follow`.
+   * From Podman it is always the whole log, because its `tail` loses beginnings of lines. Podman keeps each write of a
+   * container as a piece.
    */
   const openLog = async (id: string, { tail, ...range }: Record<string, string>): Promise<ContainerLog> => {
     const { isPodman } = await getJson({ path: '/version' });
@@ -58,7 +59,7 @@ export function createLogQueries({ callMs, getJson, openStream }: EngineApi) {
   };
 }
 
-/** The last pieces of a log, of which no more than these are kept in memory. */
+/** The last pieces of a log; only this many are kept in memory. */
 export async function lastPiecesOf(body: Readable, count: number): Promise<LogPiece[]> {
   const frames = new LogFrames();
   let last: LogPiece[] = [];
@@ -69,13 +70,13 @@ export async function lastPiecesOf(body: Readable, count: number): Promise<LogPi
 /** Maximum length of the tail in characters. */
 const TAIL_CHARS = 8 * 1024;
 
-/** The text of excerpts without values of secrets; half a one at the end of a cut line is gone too. */
+/** The text of excerpts without secret values, including a partial value at the end of a cut line. */
 export function redactExcerpts({ vault }: { vault: Vault }, excerpts: readonly LogExcerpt[]): string[] {
   const redactor = vault.redactor();
   return excerpts.map(({ text, truncated }) => (truncated ? `${redactor.redactTruncated(text)}...` : text));
 }
 
-/** The ends of the logs of the containers that failed, and of their health probes; null when there is none. */
+/** The last log lines of the failed containers and of their health probes; null if there are no lines. */
 export async function tailOfProblems(
   { containers, vault }: LogReader,
   problems: readonly ServiceProblem[],
@@ -107,7 +108,7 @@ async function logEndOf(
   return { name, logs, lines: [...logs, ...new Set(probes), ...engine] };
 }
 
-/** The ends of the logs of containers as one tail, and what they explain. */
+/** The last log lines of containers as one tail, and the causes that they indicate. */
 export async function lastWordsOf(
   deps: LogReader,
   failed: readonly InspectedContainer[],
@@ -118,7 +119,7 @@ export async function lastWordsOf(
   return { tail: logTailOf(ends, deps), cause: causeSaid(errors) ?? causePrinted(printed) };
 }
 
-/** What a report has in place of a log that the engine did not show. */
+/** Text in a report if the engine did not return a log. */
 export function unreadableLog(error: unknown): LogExcerpt[] {
   const why = error instanceof Fault ? error.message : 'the engine sent something else';
   return [{ text: `its log cannot be read: ${why}`, truncated: false }];

@@ -121,7 +121,7 @@ describe('listing statuses', () => {
 });
 
 it.each(['tcp://127.0.0.1:1', 'ssh://elsewhere', 'unix:///nowhere.sock', 'tcp://:x'])(
-  'uses the configured engine, not DOCKER_HOST=%s',
+  'uses the configured engine and ignores DOCKER_HOST=%s',
   async (elsewhere) => {
     process.env['DOCKER_HOST'] = elsewhere;
     stub = { responses: { '/volumes': { Volumes: [] }, '/containers/json': [] } };
@@ -146,7 +146,7 @@ const podman: EngineStub = {
   },
 };
 
-it('tells the version of Podman, and none of another engine or of one that does not respond', async () => {
+it('returns the version of Podman, and null for another engine or one that does not respond', async () => {
   const { responses } = (stub = podman);
   expect(await containers().podmanVersion()).toBe('4.3.1');
   stub = { responses };

@@ -28,7 +28,7 @@ import { isEngineRefusal } from './engineAnswer.rules.ts';
 import { join } from 'node:path';
 import { readTextIfExists } from '../state/fileSystem.ts';
 
-/** Where the engine stores what a pull writes, and whether that is the containerd image store. */
+/** The directory to which a pull writes, and whether the engine uses the containerd image store. */
 interface EngineInfo {
   rootDir: string;
   containerdStore: boolean;
@@ -41,7 +41,7 @@ interface ExistingVolume {
   options: Record<string, string>;
 }
 
-/** A container of a service, with what it was created as. */
+/** A container of a service, with its creation parameters. */
 export type ContainerStatus = ObservedContainer & { created: CreationFacts };
 
 /** Which engine and project the client serves, and its bounds. */
@@ -63,8 +63,8 @@ interface ContainersOptions {
 export type Containers = ReturnType<typeof createContainers>;
 
 /**
- * The container engine, by its API (spec §12). Throws RUNTIME_UNAVAILABLE when the engine does not respond, ENGINE_ERROR with its
- * message when it responds by an error.
+ * The API of the container engine (spec §12). Throws RUNTIME_UNAVAILABLE when the engine does not respond, and
+ * ENGINE_ERROR with its message when it responds with an error.
  */
 export function createContainers(options: ContainersOptions) {
   const api = createEngineApi(options);
@@ -94,9 +94,9 @@ export function createContainers(options: ContainersOptions) {
     exitsSince: createExitQuery(options.project, api),
 
     /**
-     * Kills and removes a container; with `volumes` its anonymous volumes too. Killed by a call of its own, because
-     * Podman's forced removal waits for the container's stop timeout. For one that is not running Podman 4.3 answers 500.
-     * One that the engine is removing already is left to it.
+     * Kills and removes a container; with `volumes` also its anonymous volumes. It is killed by a separate call,
+     * because Podman's forced removal waits for the container's stop timeout. Podman 4.3 answers 500 for a stopped
+     * container. A container whose removal has already started is skipped.
      */
     removeContainer: (id: string, { volumes = false } = {}) =>
       withDocker(async (docker, options) => {
@@ -112,14 +112,17 @@ export function createContainers(options: ContainersOptions) {
         async (docker) => (await ignoreNotFound(docker.getImage(reference).inspect(), noReference))?.Id ?? null,
       ),
 
-    /** `<repository>@<digest>` of every registry from which the engine has an image, by id or reference; none when it is absent. */
+    /**
+     * `<repository>@<digest>` of every registry from which the engine has an image, by id or reference; empty when it
+     * is absent.
+     */
     repoDigests: (image: string): Promise<string[]> =>
       withDocker(async (docker) => {
         const found = await ignoreNotFound(docker.getImage(image).inspect(), noReference);
         return found?.RepoDigests ?? [];
       }),
 
-    /** What the engine knows of an image; null when the image is absent. */
+    /** The engine's data about an image; null when the image is absent. */
     localImage: (reference: string): Promise<LocalImage | null> =>
       withDocker(async (docker) => {
         const image = await ignoreNotFound(docker.getImage(reference).inspect(), noReference);
@@ -140,7 +143,7 @@ export function createContainers(options: ContainersOptions) {
   };
 }
 
-/** Null for the time zero, which an engine gives for an image that was pulled, and for none. */
+/** Null for the zero time, which an engine returns for a pulled image, and without a time. */
 function taggedMsOf(image: object): number | null {
   const { Metadata } = image as { Metadata?: { LastTagTime?: string } };
   const taggedMs = Date.parse(Metadata?.LastTagTime ?? '');
@@ -152,7 +155,7 @@ const noReference = /invalid reference format/;
 
 /** Changes to resources of the engine. */
 function createMutations({ withDocker, withDockerSlow }: EngineApi) {
-  /** Removes a network by id or name; one that is absent or in use is skipped. For the latter Podman answers 500. */
+  /** Removes a network by id or name; skips one that is absent or in use. Podman answers 500 for a network in use. */
   const removeNetwork = (id: string) =>
     withDocker((docker, options) =>
       ignoreNotFound(docker.getNetwork(id).remove(options), 403, 409, /network is being used/),
@@ -197,7 +200,7 @@ function createProbes({ withDocker, getJson }: EngineApi) {
         return image && { healthcheck: (image.Config as { Healthcheck?: EngineHealthcheck }).Healthcheck ?? null };
       }),
 
-    /** Null for another engine, and for one that does not respond. */
+    /** Null for another engine, and for an engine that does not respond. */
     podmanVersion: (): Promise<string | null> =>
       getJson({ path: '/version' }).then(
         ({ json, isPodman }) => (isPodman ? (json as { Version: string }).Version : null),
@@ -270,7 +273,7 @@ function createQueries(project: string, { getJson, inspectContainer }: EngineApi
   };
 }
 
-/** The entry with what Podman's list lacks. */
+/** The entry with the fields that Podman's list lacks. */
 function inspectedEntry(
   entry: ContainerListEntry,
   { Image, Mounts, NetworkSettings }: ContainerInspection,
@@ -282,7 +285,7 @@ function sortByName<T extends ObservedContainer>(containers: (T | null)[]): T[] 
   return containers.filter((each) => each !== null).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What a swarm tells of the project's stack; the engine has to be a manager. */
+/** The swarm's data about the project's stack; the engine must be a manager. */
 function createStackQueries(
   { project, onInspect }: { project: string; onInspect?: () => void },
   { getJson }: EngineApi,
@@ -290,7 +293,7 @@ function createStackQueries(
   return {
     /** Names of its services, on all nodes. */
     stackServices: async (): Promise<string[]> => {
-      onInspect?.(); // their specifications have the environments
+      onInspect?.(); // their specifications contain environment variables
       const filters = JSON.stringify({ label: [`com.docker.stack.namespace=${project}`] });
       const { json } = await getJson({ path: '/services', query: { filters } });
       return (json as { Spec: { Name: string } }[]).map(({ Spec }) => Spec.Name.replace(`${project}_`, ''));

@@ -67,7 +67,7 @@ export interface CreatedNetwork extends CreatedResource {
   internal: boolean;
 }
 
-/** Everything of one compose project on the engine. */
+/** All resources of one compose project on the engine. */
 export interface CreatedResources {
   containers: CreatedContainer[];
   volumes: CreatedVolume[];
@@ -132,7 +132,10 @@ export function normalizePath(path: string): string {
 /** Parts of the option `o` that Podman takes itself. */
 const podmanParts = /^(size|inodes|uid|gid)=/i;
 
-/** The options of a volume as they were given: Podman repeats parts of `o` as options of their own, `UID` for `uid=…`. */
+/**
+ * The options of a volume as they were given. Podman repeats parts of `o` as separate options, such as `UID` for
+ * `uid=…`.
+ */
 export function givenVolumeOptions(options: Readonly<Record<string, string>> | null): Record<string, string> {
   const parts = (options?.['o'] ?? '').split(',').filter((part) => podmanParts.test(part));
   const repeated = new Set(parts.map((part) => part.replace(/^[^=]*/, (name) => name.toUpperCase())));

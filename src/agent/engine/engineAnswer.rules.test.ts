@@ -40,7 +40,7 @@ it.each([
   ['error during connect: Post "http://%2Frun%2Fdocker.sock/v1.41/containers/create": EOF', true],
   ['Error response from daemon: driver failed', false],
   ['dial tcp 10.0.0.1:443: connect: connection refused', false],
-])('"%s" says that the engine is away: %p', (output, expected) => {
+])('"%s" means that the engine is unavailable: %p', (output, expected) => {
   expect(saysEngineAway(output)).toBe(expected);
 });
 
@@ -74,7 +74,7 @@ const takenOf = (changes: Partial<EngineReading>) =>
   engineMeansOf({ ...reading, ...changes }).takenPorts.map(({ port, user }) => `${port} ${user}`);
 const foreign = ['81 container db', '82 container db'];
 
-it('an engine lists the networks, volumes and ports that others use', () => {
+it('an engine lists the networks, volumes and ports that are in use by others', () => {
   const { networks, names, hasIpv6Pool, cpus } = engineMeansOf(reading);
   expect(networks).toEqual([{ name: 'proxy', subnets: ['10.2.0.0/24'] }]);
   expect([...(names.networks ?? []), ...names.volumes]).toEqual(['own', 'proxy', 'far', 'dhcp', 'media']);
@@ -104,7 +104,7 @@ it.each<[string, Partial<EngineReading>]>([
   expect(takenOf(changes)).toEqual(foreign);
 });
 
-it('knows addresses of IPv6 from the settings of the engine, and no names of networks in a swarm', () => {
+it('reads IPv6 addresses from the settings of the engine, and does not list network names in a swarm', () => {
   const info = {
     DefaultAddressPools: [{ Base: '10.0.0.0/8' }, { Base: 'fd00::/64' }],
     Swarm: { LocalNodeState: 'active' },
@@ -125,19 +125,19 @@ it.each([
   ['a locked manager', { LocalNodeState: 'locked', ControlAvailable: false }, '(locked)'],
   ['a worker', { ControlAvailable: false }, 'run docker node promote n1 on a manager'],
   ['a manager without a quorum', { Error: 'rpc error: The swarm does not have a leader.' }, noLeader],
-])('tells %s what to do, and acts nowhere', (_, difference, words) => {
+])('describes the fix for %s, and does not act', (_, difference, words) => {
   const fault = membershipFault({ ...manager, ...difference });
   expect(fault).toMatchObject({ ending: 'failed', code: 'RUNTIME_UNAVAILABLE' });
   expect(fault!.message).toContain(words);
 });
 
-it('finds nothing wrong with a manager that the swarm answers', () => {
+it('finds no problem with a manager that reaches the swarm', () => {
   expect(membershipFault(manager)).toBeNull();
 });
 
 const nodes = [node('n1', 'one', {}), node('n2', 'two', { Leader: true }), node('n3', 'three')];
 
-it('lets the leader act, and tells every other manager its name', () => {
+it("lets the leader act, and reports the leader's name on every other manager", () => {
   expect(leaderInstead({ NodeID: 'n2' }, nodes)).toBeNull();
   expect(leaderInstead({ NodeID: 'n1' }, nodes)).toBe('two');
 });
@@ -150,11 +150,11 @@ it.each([
   ['rpc error: code = DeadlineExceeded desc = context deadline exceeded', true],
   ['Get "https://registry/v2/": context deadline exceeded', false],
   ['', false],
-])('takes the answer %j for one of a swarm without a leader: %s', (answer, isOne) => {
+])('treats the answer %j as a swarm without a leader: %s', (answer, isOne) => {
   expect(noLeaderFault(answer)?.message ?? '').toMatch(isOne ? noLeader : /^$/);
 });
 
-it('lets none act while no node leads', () => {
+it('lets no manager act while there is no leader', () => {
   expect(() => leaderInstead({ NodeID: 'n1' }, [nodes[0]!, nodes[2]!])).toThrow(noLeader);
 });
 
@@ -178,7 +178,7 @@ it.each<[podman: string | null, compose: ComposeVersion, works: boolean]>([
   expect(isInRange(compose, composeRangeOf(podman))).toBe(works);
 });
 
-it('says what is needed', () => {
+it('describes the supported versions', () => {
   expect(composeRangeOf('5.4.2').requirement).toBe('compose 2.20 or newer is needed');
   expect(composeRangeOf('4.3.1').requirement).toBe(
     'compose 2.20 to 2.30 is needed with Podman 4.3.1, or Podman 5.4 or newer',

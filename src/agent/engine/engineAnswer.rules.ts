@@ -9,11 +9,11 @@ import { printable, visible } from '../../core/text.rules.ts';
 /** An answer of a container engine that is not a success. */
 interface EngineAnswer {
   statusCode: number;
-  /** What it says; '' if nothing. */
+  /** Its message; '' if there is none. */
   message: string;
 }
 
-/** What an engine answers while it starts or ends, or while its containerd does. */
+/** Messages of an engine that starts or stops, or whose containerd does. */
 const away = [
   /containerd\.sock/,
   /grpc: the client connection is closing|transport is closing|ttrpc: closed/,
@@ -21,8 +21,9 @@ const away = [
 ];
 
 /**
- * The fault of an answer that is not a success. ENGINE_ERROR: the engine works, and refuses or cannot do what was asked; the line has its
- * message, with cause and cure; DISK_INSUFFICIENT: its disk is full. RUNTIME_UNAVAILABLE: it is not ready, as without a connection.
+ * The fault of an unsuccessful answer. ENGINE_ERROR: the engine works, but refuses or cannot perform the request; the
+ * line contains its message, with cause and cure. DISK_INSUFFICIENT: its disk is full. RUNTIME_UNAVAILABLE: it is not
+ * ready, as without a connection.
  */
 export function engineAnswerFault({ statusCode, message }: EngineAnswer): Fault {
   const noLeader = noLeaderFault(message);
@@ -42,7 +43,7 @@ export function engineAnswerFault({ statusCode, message }: EngineAnswer): Fault 
   );
 }
 
-/** True for the fault of an engine that answered, and could not do what was asked. */
+/** True for the fault of an engine that answered, but could not perform the request. */
 export function isEngineRefusal({ code }: Fault): boolean {
   return code === 'ENGINE_ERROR' || code === 'DISK_INSUFFICIENT';
 }
@@ -58,16 +59,16 @@ export function saysEngineAway(output: string): boolean {
   );
 }
 
-/** What an engine says of its place in a swarm. */
+/** The engine's description of its place in a swarm. */
 export interface SwarmMembership {
   NodeID: string;
-  /** Of a manager. */
+  /** Only set for a manager. */
   Cluster?: { ID: string };
-  /** `inactive` outside a swarm, `active` in one; `locked`, `pending` and `error` on the way. */
+  /** `inactive` outside a swarm, `active` in one; `locked`, `pending` and `error` in between. */
   LocalNodeState: string;
   /** True on a manager. */
   ControlAvailable: boolean;
-  /** Why this manager cannot ask the swarm; empty if it can. */
+  /** Why this manager cannot query the swarm; empty if it can. */
   Error: string;
 }
 
@@ -83,12 +84,12 @@ export interface SwarmNode {
   ManagerStatus?: { Leader?: boolean };
 }
 
-/** True for an engine that is in no swarm, nor on the way into one. */
+/** True for an engine that is neither in a swarm nor joining one. */
 export function isOutside({ LocalNodeState }: SwarmMembership): boolean {
   return LocalNodeState === 'inactive';
 }
 
-/** Why an agent on this node can neither act nor tell who does, with what to do; null where it can. */
+/** Why an agent on this node can neither act nor name the acting node, with the fix; null if it can. */
 export function membershipTrouble(membership: SwarmMembership): Finding | null {
   const { NodeID, LocalNodeState, ControlAvailable, Error: trouble } = membership;
   if (LocalNodeState !== 'active')
@@ -110,14 +111,17 @@ export function membershipFault(membership: SwarmMembership): Fault | null {
   return trouble === null ? null : faultOf(trouble);
 }
 
-/** The name of the node that acts in place of this one; null when this one leads. Throws when none leads. */
+/**
+ * The name of the node that acts instead of this one; null when this node is the leader. Throws when there is no
+ * leader.
+ */
 export function leaderInstead({ NodeID }: Pick<SwarmMembership, 'NodeID'>, nodes: readonly SwarmNode[]): string | null {
   const leader = nodes.find(({ ManagerStatus }) => ManagerStatus?.Leader === true);
   if (leader === undefined) throw faultOf(noLeader);
   return leader.ID === NodeID ? null : printable(leader.Description.Hostname);
 }
 
-/** The fault of a manager that answers so, because the swarm has no leader; null for other answers. */
+/** The fault of an answer by a manager of a swarm without a leader; null for other answers. */
 export function noLeaderFault(answer: string): Fault | null {
   return /does not have a leader|rpc error: .*context deadline exceeded/.test(answer) ? faultOf(noLeader) : null;
 }
@@ -131,7 +135,7 @@ function faultOf({ problem, fix }: Finding): Fault {
   return failedFault('RUNTIME_UNAVAILABLE', `${problem}; ${fix}`);
 }
 
-/** What an engine says of itself. */
+/** The engine's description of itself. */
 interface EngineInfoEntry {
   Name?: string;
   NCPU?: number;
@@ -160,7 +164,7 @@ interface AddressedNetwork {
   IPAM?: { Driver?: string; Config?: { Subnet?: string }[] | null } | null;
 }
 
-/** What was read of an engine and of the host of the agent. */
+/** The facts that were read from an engine and from the agent's host. */
 export interface EngineReading {
   project: string;
   isPodman: boolean;
@@ -176,7 +180,7 @@ export interface EngineReading {
 
 const projectLabel = 'com.docker.compose.project';
 
-/** What an engine can do for a project, and what of the host others use. */
+/** The capabilities of an engine for a project, and the resources of the host that others use. */
 export function engineMeansOf(reading: EngineReading): EngineMeans {
   const { project, isPodman, apiVersion, info, networks, volumes } = reading;
   const isOutside = ({ Labels }: AddressedNetwork) => Labels?.[projectLabel] !== project;
@@ -188,7 +192,7 @@ export function engineMeansOf(reading: EngineReading): EngineMeans {
     apiVersion,
     cpus: info.NCPU ?? 0,
     memoryBytes: info.MemTotal ?? 0,
-    // Podman has the words of images
+    // Podman uses the constants of Go
     architecture: architectureOf(`linux/${info.Architecture ?? ''}`) ?? info.Architecture ?? null,
     hasIpv6Pool: (info.DefaultAddressPools ?? []).some(({ Base = '' }) => Base.includes(':')),
     networks: networks
@@ -205,8 +209,9 @@ export function engineMeansOf(reading: EngineReading): EngineMeans {
 }
 
 /**
- * The ports that nothing of the project uses. Programs of the host are left out where the engine may be on another one, or where
- * one of them may be a container of the project: one on the network of the host, or one that the engine starts again just now.
+ * The ports that no container of the project uses. Programs of the host are left out if the engine may be on another
+ * host. They are also left out if one of them may be a container of the project, in the host's network or just being
+ * restarted by the engine.
  */
 function takenPortsOf({ project, info, containers, hostname, listeners }: EngineReading): TakenPort[] {
   const isOwn = ({ Labels }: PublishingEntry) => Labels?.[projectLabel] === project;
@@ -234,16 +239,19 @@ export type ComposeVersion = readonly [major: number, minor: number];
 /** The versions of compose that work with an engine. */
 export interface ComposeRange {
   from: ComposeVersion;
-  /** The first that does not; null for an engine with which every newer one works. */
+  /** The first incompatible version; null for an engine that works with every newer version. */
   before: ComposeVersion | null;
-  /** What is needed, for a message. */
+  /** The supported versions, for a message. */
   requirement: string;
 }
 
 const oldest: ComposeVersion = [2, 20];
-/** The first that compares the ids of the networks of a container with those that it wants. */
+/** The first version that compares the ids of a container's networks with the expected ones. */
 const comparesNetworks: ComposeVersion = [2, 31];
-/** The first that tells the id of a network, not its name: before, compose would create each container again with each `up`. */
+/**
+ * The first version that returns a network's id instead of its name. With earlier versions, each `compose up` would
+ * create every container again.
+ */
 const podmanWithIds: ComposeVersion = [5, 4];
 
 /** For the version of Podman; null for another engine. */
@@ -255,7 +263,7 @@ export function composeRangeOf(podmanVersion: string | null): ComposeRange {
   return { from: oldest, before: comparesNetworks, requirement };
 }
 
-/** Whether that version of compose is one of the range. */
+/** Whether that version of compose is in the range. */
 export function isInRange(version: ComposeVersion, { from, before }: ComposeRange): boolean {
   return !isBefore(version, from) && (before === null || isBefore(version, before));
 }

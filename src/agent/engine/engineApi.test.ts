@@ -66,7 +66,7 @@ describe.each(Object.keys(calls))('%s', (what) => {
     [400, { message: 'network eu-1_default is ambiguous (2 matches found on name)' }],
     [403, { message: 'endpoint with name web already exists in network eu-1_default' }],
     [507, { cause: 'no space left on device', message: 'write /x: no space left on device' }],
-  ])('fails with what an engine says that refuses it (%d)', async (refused, body) => {
+  ])('fails with the message of an engine that refuses it (%d)', async (refused, body) => {
     status = refused;
     answer = (response) => response.end(JSON.stringify(body));
     await expect(call(containersOf())).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe.each(Object.keys(calls))('%s', (what) => {
     });
   });
 
-  it('fails with what an engine says that answers no JSON', async () => {
+  it('fails with the message of an engine that does not answer with JSON', async () => {
     status = 500;
     answer = (response) => response.end('404 page\nnot \u001b[31mfound\n');
     await expect(call(containersOf())).rejects.toMatchObject({
@@ -88,7 +88,7 @@ describe.each(Object.keys(calls))('%s', (what) => {
     [500, 'connection error: dial unix:///run/containerd/containerd.sock: connect: connection refused'],
     [500, 'grpc: the client connection is closing: unknown'],
     [500, 'ttrpc: closed: unknown'],
-  ])('fails as without an engine where that starts or ends (%d %s)', async (refused, message) => {
+  ])('fails as without an engine if the engine starts or stops (%d %s)', async (refused, message) => {
     status = refused;
     answer = (response) => response.end(JSON.stringify({ message }));
     await expect(call(containersOf())).rejects.toMatchObject({

@@ -155,7 +155,7 @@ class EngineAgent extends Agent {
 
   /** Without bounds a connection may last and carry any amount. */
   constructor(bounds: ConnectionBounds | null) {
-    // a unix socket has no server name; with one given, Node does not load its check for IPv6 addresses
+    // sockets of unix have no server name; if one is given, Node skips loading its check for IPv6 addresses
     super({ servername: '' } as object);
     this.#bounds = bounds;
   }
@@ -198,11 +198,11 @@ interface EngineRequest {
 
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** JSON of an engine, and what its headers say of it. */
+/** JSON of an engine, and the API version in its headers. */
 interface EngineResponse {
   json: unknown;
   isPodman: boolean;
-  /** Of Docker's API, such as `1.51`; '' if it was not said. */
+  /** Version of Docker's API, such as `1.51`; '' if it is missing. */
   apiVersion: string;
 }
 
@@ -228,13 +228,15 @@ async function requestJson(
   };
 }
 
-/** The error of a response that is not a success, with what the engine says; without JSON, only the words of its status. */
+/** The error of an unsuccessful response, with the engine's message; without JSON, only the status text. */
 function refusal({ statusCode, statusMessage = '' }: IncomingMessage, json: unknown): Error {
   const { message = statusMessage } = (json ?? {}) as { message?: string };
   return Object.assign(new Error(message), { statusCode });
 }
 
-/** The body of a response that never ends, without an idle timeout. Throws what the engine says instead. */
+/**
+ * The body of a response that never ends, without an idle timeout. Throws the engine's message for another response.
+ */
 async function requestStream(
   engine: EngineEndpoint,
   engineRequest: EngineRequest,
@@ -267,7 +269,7 @@ export async function ignoreNotFound<T>(call: Promise<T>, ...tolerated: (number 
   });
 }
 
-/** The filter of the engine's lists that selects what compose created for a project. */
+/** The filter of the engine's lists that selects the resources that compose created for a project. */
 export function projectFilter(project: string): { label: string[] } {
   return { label: [`com.docker.compose.project=${project}`] };
 }

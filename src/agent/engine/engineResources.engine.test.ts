@@ -36,7 +36,7 @@ describe('the users of an image', () => {
     expect(await containersNow()).toEqual(before);
   });
 
-  it('are not known of an image that is not there', async () => {
+  it('are unknown for a missing image', async () => {
     expect(await imageAccounts('none-such:1')).toBeNull();
   });
 });

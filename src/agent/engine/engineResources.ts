@@ -73,10 +73,10 @@ export function createResourceQueries(project: string, { getJson, inspectContain
       });
     },
 
-    /** What the policy judges by. */
+    /** The engine's resources that the policy checks. */
     policyFacts: () => policyFactsOf(project, getJson),
 
-    /** What of an engine decides whether `up` can succeed. */
+    /** The facts of an engine that decide whether `up` can succeed. */
     reading: async (): Promise<Omit<EngineReading, 'hostname' | 'listeners'>> => {
       const info = await getJson({ path: '/info' });
       const containers = await getJson({ path: '/containers/json', query: { all: 'true' } });
@@ -144,7 +144,7 @@ function namesOf(named: NamedEntry[]): string[] {
   return named.map(({ Name }) => Name).sort();
 }
 
-/** -1 where the engine does not know. */
+/** -1 if the engine does not know it. */
 interface UsageData {
   Size?: number;
   RefCount?: number;
@@ -185,14 +185,14 @@ export function createVolumeQueries({ onInspect }: { onInspect?: (() => void) | 
   };
 }
 
-/** The times of a volume; drivers of plugins name none, or the year 1. */
+/** The times of a volume; plugin drivers return none, or the year 1. */
 async function timesOf({ Name, Driver, CreatedAt, Mountpoint }: VolumeEntry): Promise<RecordedVolume> {
   const createdMs = Date.parse(CreatedAt ?? '');
   const born_at = Driver === 'local' && Mountpoint ? await birthOf(dirname(Mountpoint)) : null;
   return { name: Name, created_at: createdMs > 0 ? (CreatedAt ?? null) : null, born_at };
 }
 
-/** When a directory was made; null where the file system does not know it, or the agent may not look. */
+/** When a directory was created; null if the file system does not record it, or the agent has no access. */
 async function birthOf(directory: string): Promise<string | null> {
   const ms = await stat(directory).then(
     ({ birthtimeMs }) => birthtimeMs,
@@ -264,7 +264,10 @@ function networksOf(json: unknown): CreatedNetwork[] {
   });
 }
 
-/** Marks a container that was made to look at an image, so that one that a killed agent left is removed by the next. */
+/**
+ * Label of a container that was created to inspect an image, so that the next one removes a container that a killed
+ * agent left.
+ */
 const label = 'deployd.image-accounts';
 
 /** Bytes of a file with the accounts of an image. */
@@ -273,8 +276,8 @@ const maxBytes = 1_048_576;
 export function createImageAccounts({ withDocker }: EngineApi) {
   return {
     /**
-     * The users and groups that an image knows; null where it is absent, or names them by something else than a file. They are
-     * read from a container of the image, which is never started, and removed at once.
+     * The users and groups that an image defines; null if it is absent, or defines them by something other than a
+     * regular file. They are read from a container of the image, which is never started and is removed at once.
      */
     imageAccounts: (image: string): Promise<ImageAccounts | null> =>
       withDocker(async (docker) => {
@@ -297,7 +300,7 @@ async function removeLeft(docker: Docker): Promise<void> {
   for (const { Id } of left) await ignoreNotFound(docker.getContainer(Id).remove({ force: true, v: true }), 409);
 }
 
-/** The first fields of the lines of a file; none when it is missing, null when it is not a regular file. */
+/** The first fields of the lines of a file; empty when it is missing, null when it is not a regular file. */
 async function namesIn(container: Docker.Container, path: string): Promise<Set<string> | null> {
   const stream = await ignoreNotFound(container.getArchive({ path }));
   if (stream === null) return new Set();

@@ -1,7 +1,7 @@
 /** A part of a container's output, as the engine kept it. */
 export interface LogExcerpt {
   text: string;
-  /** True when the engine kept no more: the text may end in the middle of a secret. */
+  /** True when the engine discarded the rest: the text may end in the middle of a secret. */
   truncated: boolean;
 }
 
@@ -89,8 +89,9 @@ const streams = ['stdout', 'stdout', 'stderr'] as const;
 const headerBytes = 8;
 
 /**
- * Takes a log of the engine apart as it arrives. Each piece is a frame whose header of 8 bytes names stream and length; the output of
- * a terminal has no frames, and its pieces are lines, or what has arrived of a line that is longer than a piece.
+ * Splits a log of the engine into pieces as it arrives. Each piece is a frame whose 8-byte header contains stream and
+ * length. The output of a terminal has no frames: its pieces are lines, or the received part of a line that is longer
+ * than a piece.
  */
 export class LogFrames {
   #rest = Buffer.alloc(0);
@@ -104,7 +105,7 @@ export class LogFrames {
     return this.#hasFrames ? this.#takeFrames() : this.#takeLines();
   }
 
-  /** What a terminal has not ended with a newline; a frame that is not complete counts for nothing. */
+  /** The unfinished line of a terminal; an incomplete frame is ignored. */
   end(): LogPiece[] {
     const bytes = this.#rest;
     return this.#hasFrames === true || bytes.length === 0 ? [] : [...this.#takeLines(), ...terminalPieces(this.#rest)];

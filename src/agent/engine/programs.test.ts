@@ -30,7 +30,7 @@ describe('a program that the agent runs (spec §12.1)', () => {
     expect(stdout).toContain('PATH=/usr/bin:/bin');
   });
 
-  it('reads what it is given as its input, or ends before it has', async () => {
+  it('reads its given input, or ends before it has read all', async () => {
     const input = 'x'.repeat(1024 * 1024);
     expect((await runProgram(sh('wc -c', { stdin: input }), never)).stdout.trim()).toBe('1048576');
     expect(await runProgram(sh('exit 3', { stdin: input }), never)).toMatchObject({ rc: 3, tail: '' });
@@ -58,7 +58,7 @@ describe('a program that the agent runs (spec §12.1)', () => {
     await waitUntil('the child has ended', async () => !isRunning(stdout.trim()));
   });
 
-  it('is not waited for after a timeout when a process outside its group holds its output open', async () => {
+  it('is not awaited after a timeout when a process outside its group holds its output open', async () => {
     const began = Date.now();
     const { timedOut } = await runProgram(sh('setsid sleep 60 & wait', { timeoutS: 0.2 }), never);
     expect(timedOut).toBe(true);

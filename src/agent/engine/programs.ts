@@ -16,7 +16,7 @@ export interface RunOptions {
   redactor: Redactor;
   /** Limits of each of its processes. */
   limits?: ResourceLimits | undefined;
-  /** What the program reads from its standard input; it has none without. */
+  /** The standard input of the program; absent for no input. */
   stdin?: string | undefined;
   /** Receives raw standard output, secrets included; `stdout` and `tail` then contain none of it. */
   onStdout?: ((chunk: Buffer) => void) | undefined;
@@ -27,7 +27,7 @@ export interface RunOptions {
 }
 
 /**
- * How a program exit: `rc` is 128 + n after signal n, 127 when it did not start; `tail` is the killTimer 8 KiB of both
+ * How a program ended: `rc` is 128 + n after signal n, 127 when it did not start; `tail` is the last 8 KiB of both
  * streams, redacted.
  */
 export interface RunResult {
@@ -48,10 +48,10 @@ const KILL_AFTER_MS = 5_000;
 const OUTPUT_GRACE_MS = 1_000;
 
 /**
- * Runs a program in a process group of its own.
+ * Runs a program in its own process group.
  * - Timeout and abort terminate the whole group: SIGTERM, then SIGKILL.
  * - The program's own exit is decisive: the rest of its group is killed, and a process that still holds its output open
- *   is not waited for.
+ * is not awaited.
  * - All output is redacted, except for `onStdout`. Throws Fault `stopped` after an abort.
  */
 export async function runProgram(
@@ -193,7 +193,7 @@ function lineSelector(isKept: (line: string) => boolean) {
   };
 }
 
-/** A process that left the group and holds the output open is not waited for. */
+/** A process that left the group and holds the output open is not awaited. */
 function terminateGroup(child: ChildProcess): void {
   killGroup(child.pid, 'SIGTERM');
   const killTimer = setTimeout(() => {
@@ -298,14 +298,15 @@ function childrenCpuSeconds(): number {
   }
 }
 
-/** The environment of docker and compose, with a configuration of the agent's own: nothing of the host's users. */
+/** The environment of docker and compose, with the agent's own configuration: nothing from the host's users. */
 export function dockerEnvironment(settings: Settings, configDir: string): Record<string, string> {
   return { PATH: SYSTEM_PATH, HOME: configDir, DOCKER_CONFIG: configDir, DOCKER_HOST: settings.container_host };
 }
 
 /**
- * Unless `docker <command>` succeeded, throws the specification's line, followed by cause and cure where its output tells one, with
- * that output as redacted tail. DISK_INSUFFICIENT in place of `code` if it says that a disk is full.
+ * Throws the specification's line unless `docker <command>` succeeded. The line is followed by cause and cure if the
+ * output indicates them, and the redacted output is the tail. DISK_INSUFFICIENT replaces `code` if the output says that
+ * a disk is full.
  */
 export function expectSuccess(
   command: string,

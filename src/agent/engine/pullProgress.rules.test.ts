@@ -15,7 +15,7 @@ it.each([
   [` ${b} Downloading [=>      ]  97.89kB/3.001MB`, true],
   [` ${a} Retrying in 4 seconds `, true],
   ['Error response from daemon: manifest unknown', false],
-])('knows a line about a layer: %s', (line, expected) => {
+])('recognises a line about a layer: %s', (line, expected) => {
   expect(new PullProgress(0).read(line, 0)).toBe(expected);
 });
 
@@ -53,6 +53,6 @@ it.each<[string, string[], string]>([
     [` ${a} Downloading 1.049MB`, ` ${b} Downloading 524.3kB`],
     '1.5 MiB arrived after 60s, at 768.2 KiB/s',
   ],
-])('describes what arrived: %s', (_what, lines, expected) => {
+])('describes the received data: %s', (_what, lines, expected) => {
   expect(pullWith(lines).describe(60_000)).toBe(expected);
 });

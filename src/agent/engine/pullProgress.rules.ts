@@ -13,17 +13,18 @@ interface Layer {
   status: string;
   /** Bytes that were downloaded. */
   bytes: number;
-  /** Null until the engine has said it. */
+  /** Null until the engine has reported it. */
   totalBytes: number | null;
 }
 
-/** What a pull waits for while it prints nothing new. */
+/** The operation that a pull waits for while it prints nothing new. */
 const ofNetwork: ReadonlySet<string> = new Set(['Pulling fs layer', 'Waiting', 'Downloading', 'Retrying']);
 const ofDisk: ReadonlySet<string> = new Set(['Verifying Checksum', 'Extracting']);
 
 /**
- * What has arrived of one image. An engine repeats lines without progress, and prints none while it unpacks a layer, which may take
- * minutes on a slow disk: only bytes and finished layers count as progress, and only a pull that waits for the network can stall.
+ * The received data of one image. An engine repeats lines without progress, and prints nothing while it unpacks a
+ * layer, which may take minutes on a slow disk. Therefore only bytes and finished layers count as progress, and only a
+ * pull that waits for the network can stall.
  */
 export class PullProgress {
   readonly #layers = new Map<string, Layer>();
@@ -54,7 +55,9 @@ export class PullProgress {
     return waits && !statuses.some((status) => ofDisk.has(status)) ? nowMs - this.#movedMs : 0;
   }
 
-  /** `3.1 MiB of 3.9 MiB arrived, 0.4 MiB/s`. Without the size where the engine has not said that of each layer. */
+  /**
+   * `3.1 MiB of 3.9 MiB arrived, 0.4 MiB/s`, without the total size until the engine has reported it for each layer.
+   */
   describe(nowMs: number): string {
     const layers = [...this.#layers.values()].filter(({ status }) => status !== 'Already exists');
     const bytes = layers.reduce((sum, layer) => sum + layer.bytes, 0);

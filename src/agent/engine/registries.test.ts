@@ -42,13 +42,13 @@ async function get(changes: Partial<Settings> = {}, signal = never) {
   }
 }
 
-it('believes a registry by the authorities in its directory, and no other', async () => {
+it('trusts a registry by the authorities in its directory, and no other registry', async () => {
   await expect(get()).rejects.toThrow(`registry ${host}: the certificate of "localhost" is signed by`);
   await writeFile(join(dir, host, 'ca.crt'), ca.pem);
   expect(await get()).toMatchObject({ status: 200, body: Buffer.from('body') });
 });
 
-it('shows the client certificate in the directory', async () => {
+it('presents the client certificate in the directory', async () => {
   const { key, cert } = ca.issue(['agent']);
   const shown = () => get().then(({ body }) => body.toString());
   server.on('secureConnection', (socket) => {
@@ -69,7 +69,7 @@ it('names a directory or a file that cannot be read', async () => {
   await expect(get()).rejects.toThrow(`${join(dir, host, 'ca.crt')} cannot be read (ENOENT)`);
 });
 
-it('asks as the agent, and without the login of anybody', async () => {
+it("connects as the agent, without any user's login", async () => {
   await writeFile(join(dir, host, 'ca.crt'), ca.pem);
   answer = ({ headers }, response) => response.end(JSON.stringify(headers));
   expect(JSON.parse((await get()).body.toString())).toEqual({
@@ -91,19 +91,19 @@ describe('an answer', () => {
     expect((await get()).body).toHaveLength(4 * 2 ** 20);
   });
 
-  it.each(['http_timeout_s', 'pull_timeout_s'] as const)('that does not end is waited for until %s', async (key) => {
+  it.each(['http_timeout_s', 'pull_timeout_s'] as const)('that does not end is awaited until %s', async (key) => {
     answer = (_request, response) => response.write('begun');
     await expect(get({ [key]: 0.2 })).rejects.toThrow(`registry ${host}: no complete answer in time`);
   });
 
-  it('is not waited for after SIGTERM', async () => {
+  it('is not awaited after SIGTERM', async () => {
     const stop = new AbortController();
     answer = () => stop.abort();
     await expect(get({}, stop.signal)).rejects.toMatchObject({ ending: 'stopped' });
   });
 });
 
-it('has a login for the registry of its host alone', () => {
+it('uses a login only for the registry of its host', () => {
   const registries = createRegistries({
     settings: { pull_timeout_s: 5 } as Settings,
     roots: { all: () => ({ path: 'none', pem: '' }) },

@@ -19,16 +19,16 @@ import { writeWithoutSync } from '../state/durableFiles.ts';
 import { errorCodeOf } from '../transport/httpRequest.ts';
 import type { SystemRoots } from '../transport/trustStore.ts';
 
-/** Image registries, by ordinary networking whatever the transport: as the engine reaches them. */
+/** Image registries, by ordinary networking whatever the transport, just as the engine reaches them. */
 export interface Registries {
   /**
-   * Access with these logins alone, until `close` and for no longer than a pull may last. A call throws `RegistryError`, or the fault
-   * `stopped`.
+   * Access with only these logins, until `close` and at most for the duration of a pull. A call throws `RegistryError`,
+   * or the fault `stopped`.
    */
   open: (logins: readonly RegistryLogin[], signal: AbortSignal) => RegistryAccess & { close: () => void };
 }
 
-/** The registry logins of a bundle, with the values of its secrets; also as they are sent, they are redacted. */
+/** The registry logins of a bundle, with the values of its secrets; their encoded forms are redacted too. */
 export function registryLoginsOf(
   { vault }: { vault: Vault },
   { manifest }: { manifest: Pick<Manifest, 'registries'> },
@@ -50,10 +50,10 @@ interface RegistriesOptions {
 
 const engineDirs = ['/etc/docker/certs.d', '/etc/containers/certs.d'];
 
-/** Registries take no manifest of more. */
+/** Registries accept no larger manifest. */
 const maxAnswerBytes = 4 * 2 ** 20;
 
-/** Creates the access to registries; nothing is read or asked before it is used. */
+/** Creates the access to registries; it reads and connects only on first use. */
 export function createRegistries(options: RegistriesOptions): Registries {
   return {
     open: (logins, signal) => {
@@ -91,7 +91,7 @@ interface RegistryCall {
   url: URL;
   headers: Record<string, string>;
   agents: Agents;
-  /** Bounds all calls together. */
+  /** Limits all calls together. */
   deadline: AbortSignal;
 }
 
@@ -193,7 +193,7 @@ export async function withLogins<T>(dir: string, logins: RegistryLogin[], work: 
   }
 }
 
-/** Docker's configuration knows no paths. */
+/** Docker's configuration cannot contain repository paths. */
 function configKeyOf(login: LoginScope): string {
   const { registry } = scopeOf(login);
   return registry === 'docker.io' ? 'https://index.docker.io/v1/' : (login.host.split('/')[0] ?? registry);

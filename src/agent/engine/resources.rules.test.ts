@@ -13,7 +13,7 @@ const user = {
 const bare = { ...user, mounts: [], volumes: [], networks: [] };
 
 describe('the resources of a container', () => {
-  it('are those of its list entry and of its inspection', () => {
+  it('are the same in its list entry and its inspection', () => {
     expect(resourceUserOfListEntry(entry)).toStrictEqual(user);
     const inspected = { Id: 'c1', Name: '/web', Image: 'sha256:1', Config: { Image: 'web:1', Labels } };
     expect(resourceUserOf({ ...inspected, Mounts, NetworkSettings })).toStrictEqual(user);

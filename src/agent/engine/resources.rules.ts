@@ -63,7 +63,9 @@ export interface NamedNetwork {
   project: string | null;
 }
 
-/** The names that several networks have of which one is the project's, by label or name, with the ids of all; sorted. */
+/**
+ * Names that several networks have, of which one belongs to the project by label or name, with the ids of all; sorted.
+ */
 export function ambiguousNetworks(
   networks: readonly NamedNetwork[],
   project: string,
@@ -75,10 +77,10 @@ export function ambiguousNetworks(
     .filter(({ ids }) => ids.length > 1);
 }
 
-/** A network of the engine with its configuration as facts, in the words of `networkDefinitionOf`. */
+/** A network of the engine with its configuration as facts, in the form of `networkDefinitionOf`. */
 export interface DefinedNetwork extends NamedNetwork {
   facts: readonly string[];
-  /** True for one of Podman, which reports some of the facts only. */
+  /** True for a network of Podman, which reports only some of the facts. */
   isPodman: boolean;
 }
 
@@ -104,7 +106,7 @@ interface EngineSubnet {
   AuxiliaryAddresses?: Record<string, string> | null;
 }
 
-/** Facts that Podman reports as they were asked for. */
+/** Facts that Podman reports as they were requested. */
 export const factOfPodman = /^(driver|label|subnet) |^internal$/;
 
 /** The configuration of a network in the engine's list. */
@@ -156,9 +158,12 @@ function canonicalAddress(text: string): string {
 /** A volume of a release. */
 export interface RecordedVolume {
   name: string;
-  /** By the engine, for people: engines before 23.0 change it with the content. Null when the engine gives none. */
+  /**
+   * Reported by the engine, for messages: engines before 23.0 change it with the content. Null when the engine reports
+   * none.
+   */
   created_at: string | null;
-  /** By the file system, which never changes it. Null when the agent cannot read it. */
+  /** Reported by the file system, which never changes it. Null when the agent cannot read it. */
   born_at: string | null;
 }
 
@@ -174,8 +179,8 @@ export interface ExistingVolumes {
 /** A volume of the engine. */
 export interface VolumeUse {
   name: string;
-  /** Bytes; null where the engine does not know. */
+  /** Bytes; null if the engine does not know the size. */
   size: number | null;
-  /** True where a container mounts it, running or not. */
+  /** True if a container mounts it, running or not. */
   isMounted: boolean;
 }

@@ -15,7 +15,7 @@ export interface CrashWindow {
   intervalMs: number;
 }
 
-/** The last observation of the containers; 0 when there was none, or when the clock was set back since. */
+/** The last observation of the containers; 0 if there was none, or if the clock has been set back since. */
 export function lastObservedMs(
   { last_check_in, last_outcome }: Pick<State, 'last_check_in' | 'last_outcome'>,
   nowMs: number,
@@ -45,7 +45,7 @@ export function hasCrashed({ state, health, restarts, startedMs }: InspectedCont
   return state === 'running' && health === null && restarts > 0 && isRecentCrash(startedMs, window);
 }
 
-/** True for the time of a crash since the last observation, or so recent that what runs after it has not settled. */
+/** True for a crash since the last observation, or one so recent that the restarted container has not settled. */
 export function isRecentCrash(atMs: number, { nowMs, observedMs, settleMs, intervalMs }: CrashWindow): boolean {
   const sinceMs = nowMs - atMs;
   return sinceMs >= 0 && (sinceMs < settleMs || (atMs > observedMs && sinceMs < Math.max(settleMs, intervalMs)));
@@ -67,7 +67,7 @@ export interface CrashLoop {
 const [loopExits, loopMs] = [3, 30_000];
 
 /**
- * A crash loop among the exits of a container, oldest first; null when there is none. An exit with 0 is the end of a
+ * A crash loop among the exits of a container, oldest first; null if there is none. An exit with 0 is the end of a
  * container that the engine restarts only after a failure.
  */
 export function findCrashLoop(

@@ -51,7 +51,7 @@ describe('a container', () => {
     expect(found.map((problem) => problem.detail)).toEqual(detail === null ? [] : [detail]);
   });
 
-  it('is not drift where the release has no record of its containers', () => {
+  it('is not drift if the release has no record of its containers', () => {
     expect(driftsAmong([other({})], { services }, 'heal')).toEqual([]);
   });
 

@@ -2,19 +2,20 @@ import type { ServiceProblem } from '../../../machines/types.ts';
 import type { CreationFacts, ObservedContainer } from '../engine/container.rules.ts';
 import type { RecordedContainer, ReleaseRecord } from '../release/record.rules.ts';
 
-/** A container of the project, as far as drift is judged by it. */
+/** The facts of a container that are checked for drift. */
 export type DriftCandidate = Pick<ObservedContainer, 'id' | 'service' | 'name' | 'state'> & { created: CreationFacts };
 
 /** Configuration hash of a container that the agent created to hold volumes until compose takes them over. */
 export const placeholderHash = 'none';
 
-/** What a release recorded, as far as drift is judged by it. */
+/** The recorded facts of a release that are checked for drift. */
 export type DriftRecord = Pick<ReleaseRecord, 'services' | 'containers' | 'verified_images'>;
 
 /**
- * Containers that others created or changed, by the record of the release; none without one. A container cannot change what it
- * runs under one id, so an id that the agent did not record is drift, and so are other networks of a running container. With
- * `report` they stay, unless the release has verified images and the container runs another one.
+ * Containers that others created or changed, according to the record of the release; empty without a record. The
+ * parameters of a container cannot change under one id, so an unrecorded id is drift, and so are other networks of a
+ * running container. With `report` they stay, unless the release has verified images and the container runs another
+ * one.
  */
 export function driftsAmong(
   containers: readonly DriftCandidate[],
@@ -37,7 +38,7 @@ export function driftsAmong(
   });
 }
 
-/** True for containers of which the agent knows that compose created them from the release. */
+/** True for containers that compose is known to have created from the release. */
 export interface AdoptionFacts {
   record: Pick<ReleaseRecord, 'services' | 'images'>;
   /** The configuration hash that compose computes now for each service; null when it cannot. */
@@ -49,8 +50,9 @@ export interface AdoptionFacts {
 }
 
 /**
- * Splits the containers of a release whose record has none into those that the agent adopts and those that others created. The
- * image, the content label and, where the same version of compose created the container, the configuration hash must match.
+ * Splits the containers of a release without a container record into those that the agent adopts and those that others
+ * created. The image, the content label and, if the same version of compose created the container, the configuration
+ * hash must match.
  */
 export function adoptable<T extends DriftCandidate>(
   containers: readonly T[],
@@ -77,7 +79,7 @@ export function recordOf({ id, service, created }: DriftCandidate): RecordedCont
   return { id, service, image: imageId, networks, volumes, number };
 }
 
-/** How a container with an id that the agent did not record differs, in words. */
+/** How a container with an unrecorded id differs, in words. */
 export function describeUnknown(
   { service, name, created }: Pick<DriftCandidate, 'service' | 'name' | 'created'>,
   { services, containers = [] }: DriftRecord,

@@ -20,14 +20,14 @@ import { unhealthyFault } from './observeHost.ts';
 import { describeProblems, lateFailures, servicesOf, type WatchedContainer } from './unhealthyServices.rules.ts';
 import type { Containers } from '../engine/containers.ts';
 
-/** What healing takes: it may start the applied release again, or go back to the previous one. */
+/** Dependencies of healing: it may start the applied release again, or revert to the previous one. */
 export interface HealDependencies extends RevertDependencies {
   readonly containers: Containers;
 }
 
 type Attempt = NonNullable<State['attempt']>;
 
-/** What a heal starts from. */
+/** The input of a heal. */
 interface HealInput extends Pick<ApplyStart, 'hold'> {
   observed: ObservedState;
   desired: DesiredState;
@@ -95,7 +95,7 @@ export async function healDespite(
   return outcome;
 }
 
-/** What was desired at the last check-in that succeeded, and nothing to do. */
+/** The desired state of the last successful check-in, without an action. */
 function assumedDesired({ applied_sha, last_check_in, production }: State): DesiredState {
   return {
     ...{ action: 'none', desiredSha: last_check_in?.desired_sha ?? null, appliedSha: applied_sha },
@@ -105,8 +105,8 @@ function assumedDesired({ applied_sha, last_check_in, production }: State): Desi
 }
 
 /**
- * Cures the problems that are due. A service that is not, or that failed on too many ticks in a row, makes the outcome
- * `unhealthy`, whatever the heal achieved.
+ * Heals the problems that are due. A service that is not due, or that failed on too many ticks in a row, makes the
+ * outcome `unhealthy`, whatever the heal achieved.
  */
 async function healApplied(
   deps: HealDependencies,
@@ -144,7 +144,7 @@ async function healApplied(
   return { ...plainOutcome('converged'), reason: `healed:${services.join(',')}` };
 }
 
-/** The outcome of problems that stay, or came back too often; it has no lines when there are none. */
+/** The outcome of problems that remain or return too often; it has no lines when there are no problems. */
 function relapseOutcome(
   { state }: HealDependencies,
   { left, healed }: { left: readonly ServiceProblem[]; healed: readonly ServiceProblem[] },
@@ -208,8 +208,8 @@ async function serviceNamesOf({ releases }: HealDependencies, sha: string): Prom
 }
 
 /**
- * Reverts a release of which a service without a restart policy ended with an error soon after the apply, as a failed
- * apply is reverted: outcome `failed`, and a growing pause before the bundle is tried again. Null when there is none.
+ * Reverts a release like a failed apply if a service without a restart policy ended with an error soon after the apply:
+ * outcome `failed`, and a growing pause before the bundle is tried again. Null if there is no such service.
  */
 async function revertLateFailure(
   deps: HealDependencies,
@@ -236,7 +236,7 @@ async function revertLateFailure(
   return { ...outcome, ...result };
 }
 
-/** The fault of the services that failed late; null when none did. */
+/** The fault of the services that failed late; null if no service did. */
 async function lateFault(
   deps: HealDependencies,
   record: ReleaseRecord,
@@ -265,7 +265,7 @@ async function previousRelease({ releases }: HealDependencies, sha: string | nul
   return sha !== null && (await releases.exists(sha)) ? releases.readRecord(sha) : null;
 }
 
-/** What the state tells of the release that is applied from now on; null for none. */
+/** The state patch for the release that is applied from now on; null for no release. */
 function appliedFacts(record: ReleaseRecord | null): Partial<State> {
   if (record === null) return nothingApplied;
   return {

@@ -41,7 +41,7 @@ it.each([
   [7, 960],
   [8, 1800],
   [20, 1800],
-])('after %j heals the next one waits for %j seconds', (heals, seconds) => {
+])('after %j heals the next heal waits for %j seconds', (heals, seconds) => {
   const { retry_at } = historyOf('H'.repeat(heals))['web']!;
   expect(retry_at).toBe(seconds === 0 ? null : new Date(at(heals - 1).getTime() + seconds * 1000).toISOString());
 });
@@ -58,16 +58,16 @@ it.each<[string, ServiceProblem[], string, string]>([
   expect(`${names(due)} / ${names(left)}`.trimEnd()).toBe(expected);
 });
 
-it('a service that a tick found healthy meanwhile is healed at once', () => {
+it('heals a service at once if a tick found it healthy in between', () => {
   expect(planHealing([web], historyOf('HHH.F'), at(3)).due).toEqual([web]);
 });
 
-it('a clock that was set back delays no heal', () => {
+it('does not delay a heal if the clock was set back', () => {
   const { due } = planHealing([web], historyOf('HHHHHHHH'), at(-525_600));
   expect(due).toEqual([web]);
 });
 
-it('names a service that needed heals in a row, and the time of the next', () => {
+it('names a service that needed heals in a row, and the time of the next heal', () => {
   expect(relapses(historyOf('HH'), ['web'], at(1))).toEqual([]);
   expect(relapses(historyOf('HHH'), ['web', 'db'], at(2))).toEqual([
     'web needed a heal on 3 ticks in a row, healed 3 times; next heal in 60s',

@@ -5,7 +5,9 @@ import type { HealingHistory, HealingRecord, RestartCount } from '../state/state
 /** A service that needed a heal on this many ticks in a row is reported as unhealthy, whether the last heal succeeded or not. */
 export const maxRow = 3;
 
-/** A service that has been healthy for this long, or for its last pause if that is longer, starts anew. */
+/**
+ * A service that has been healthy for this long, or for its last pause if that is longer, starts again without a pause.
+ */
 const forgetS = 600;
 
 /** The problems that a heal cures now, and those that it leaves. */
@@ -15,8 +17,8 @@ export interface HealingPlan {
 }
 
 /**
- * Selects the problems to cure: all with a cure, unless the pause after the last heal of the service still lasts. None while a loss
- * of data waits for an operator.
+ * Selects the problems to heal: all with a cure, unless the pause after the last heal of the service still lasts.
+ * Nothing is healed while a loss of data waits for an operator.
  */
 export function planHealing(problems: readonly ServiceProblem[], history: HealingHistory, now: Date): HealingPlan {
   if (problems.some(({ cure }) => cure === 'accept')) return { due: [], left: [...problems] };
@@ -32,8 +34,8 @@ export function planHealing(problems: readonly ServiceProblem[], history: Healin
 }
 
 /**
- * The records after a look at the host: what failed although it was healed has failed once more in a row, and what works is
- * forgotten in time. A hold, or a tick that was cut short, counts nothing.
+ * The records after an observation of the host: a service that fails despite its heal counts as failed once more in a
+ * row, and the record of a working service expires. Under a hold, or after an interrupted tick, nothing is counted.
  */
 export function afterObservation(
   history: HealingHistory,
@@ -74,7 +76,7 @@ export function afterHealing(history: HealingHistory, services: readonly string[
   return { ...history, ...Object.fromEntries(healed) };
 }
 
-/** The services that failed on too many ticks in a row, with the words for it. */
+/** The services that failed on too many ticks in a row, as text. */
 export function relapses(history: HealingHistory, services: readonly string[], now: Date): string[] {
   return services.flatMap((service) => {
     const record = history[service];

@@ -66,7 +66,7 @@ it.each([
   expect(isFinished({ ...runningContainer, state: 'exited', ...change })).toBe(finished);
 });
 
-it('the services of a start have new containers, unchanged ones or none any more', () => {
+it('lists services with new containers, with unchanged containers, and without containers', () => {
   const container = (id: string, service: string) => ({ id, service });
   const before = [container('1', 'web'), container('2', 'db'), container('3', 'z'), container('4', 'old')];
   const after = [container('5', 'web'), container('1', 'web'), container('6', 'api'), container('2', 'db')];
@@ -103,7 +103,7 @@ describe('a container may have crashed since the last tick, by its listed uptime
     expect(mayHaveCrashed(up(8), { ...window, observedMs: nowMs - 5000 })).toBe(true);
   });
 
-  it('runs for long, although the last tick was even longer ago', () => {
+  it('has run for long, although the last tick was even longer ago', () => {
     expect(mayHaveCrashed(up(18_000, 21_600), { ...window, observedMs: nowMs - 86_400_000 })).toBe(false);
   });
 });
@@ -201,7 +201,7 @@ describe('dead namespaces', () => {
     expect(problems).toEqual(cure === null ? [] : [problem]);
   });
 
-  it('names an owner that no record names', () => {
+  it('names an owner that is not recorded', () => {
     const problems = deadNamespaces([member()], new Map([['dbdbdbdbdbdbdb', null]]), () => undefined);
     expect(problems.map(({ detail }) => detail)).toEqual(['keeps the dead network namespace of dbdbdbdbdbdb']);
   });
@@ -284,7 +284,7 @@ describe('a crash loop', () => {
     expect(findCrashLoop({ restartPolicy }, all)).toEqual(expected);
   });
 
-  it('is found by restart counts without events', () => {
+  it('is found by restart counts if there are no events', () => {
     const container = { ...runningContainer, restartPolicy: 'always' };
     const counts = new RestartCounts();
     const loopAt = (nowMs: number, restarts: number) =>

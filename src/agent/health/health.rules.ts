@@ -11,8 +11,8 @@ import { hasSucceeded, isJob, type ServiceRole } from '../release/services.rules
 export type HealthStatus = 'healthy' | 'pending' | 'failed';
 
 /**
- * Judges one container. `settled`: it has run without a restart for the settle time, which counts without a healthcheck.
- * A running container that is unhealthy is pending: its healthcheck may still succeed within the time that it is given.
+ * Determines the health of one container. `settled`: it has run without a restart for the settle time, which counts
+ * without a healthcheck. A running container that is unhealthy is pending: its healthcheck may still succeed in time.
  */
 export function healthStatusOf(container: ObservedContainer, settled: boolean, role: ServiceRole = {}): HealthStatus {
   if (container.state === 'exited')
@@ -33,7 +33,10 @@ export function reportedContainerOf(container: ObservedContainer): ReportedConta
 
 type ServiceContainer = Pick<InspectedContainer, 'id' | 'service'>;
 
-/** Services with new containers (`services`), with unchanged containers, and without any left; names, sorted. */
+/**
+ * Services with new containers (`services`), with unchanged containers, and without remaining containers; names,
+ * sorted.
+ */
 export function compareContainers(
   before: ServiceContainer[],
   after: ServiceContainer[],
@@ -66,8 +69,9 @@ export interface ReleaseStart {
 const minClockStepMs = 1000;
 
 /**
- * The start of each container's run by the monotonic clock. It is the engine's start time, converted from the wall clock; when
- * the wall clock was set meanwhile, or the start is in the future, it is the time of the first observation (spec §12.4).
+ * The start of each container's run by the monotonic clock. It is the engine's start time, converted from the wall
+ * clock. If the wall clock was set meanwhile, or the start is in the future, it is the time of the first observation
+ * (spec §12.4).
  */
 export class ContainerUptime {
   readonly #lastStart: ReleaseStart;
@@ -95,8 +99,8 @@ export class ContainerUptime {
 }
 
 /**
- * The containers that kept a release from starting: those that ended with an error since the start, those that the engine could not
- * start, and those that compose's output calls unhealthy. `starts` tells when the containers before it were started.
+ * The containers that prevented a release from starting: containers that ended with an error since the start, that the
+ * engine could not start, or that compose's output calls unhealthy. `starts` contains the previous starts.
  */
 export function failedAtStart(
   containers: readonly InspectedContainer[],
@@ -109,12 +113,12 @@ export function failedAtStart(
   return containers.filter((each) => each.startError !== '' || hasEnded(each) || isBlamed(each));
 }
 
-/** The containers whose namespaces others share, by the id or name that those hold; null for one that is gone. */
+/** The containers whose namespaces others share, by the stored id or name; null for a container that is gone. */
 type NamespaceOwners = ReadonlyMap<string, InspectedContainer | null>;
 
 /**
- * The containers that keep a namespace of a container which is gone or was started after them: a network namespace of that
- * kind has only its loopback interface. `ownerOf` names the service that owns it.
+ * The containers that share a namespace of a container which is gone or was started after them: such a network
+ * namespace has only its loopback interface. `ownerOf` returns the service that owns it.
  */
 export function deadNamespaces(
   members: readonly InspectedContainer[],
@@ -133,7 +137,10 @@ export function deadNamespaces(
   );
 }
 
-/** One that has ended well, and one whose owner does not run, are left; that owner is a problem by itself. */
+/**
+ * A container that has ended successfully, and one whose owner does not run, are left alone; that owner is reported by
+ * itself.
+ */
 function cureOf(member: InspectedContainer, owner: InspectedContainer | null): 'restart' | 'recreate' | null {
   if (owner === null) return healthStatusOf(member, false) === 'healthy' && !isRunning(member) ? null : 'recreate';
   return isRunning(member) && owner.state === 'running' && owner.startedMs > member.startedMs ? 'restart' : null;

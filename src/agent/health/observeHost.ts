@@ -24,7 +24,7 @@ import type { Containers } from '../engine/containers.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 import { type CrashWindow, lastObservedMs } from './crashes.rules.ts';
 
-/** What an observation works with: it changes nothing, so that a command can make it too. */
+/** Dependencies of an observation: it changes nothing, so a command can also make it. */
 export interface ObserverDependencies {
   readonly settings: Settings;
   /** Name of the compose project: `deployd-<env>`. */
@@ -35,7 +35,7 @@ export interface ObserverDependencies {
   readonly tick: RunningTick;
 }
 
-/** What the observation of a tick takes. */
+/** Dependencies of the observation in a tick. */
 export interface HealthDependencies {
   readonly settings: Settings;
   readonly state: StateStore;
@@ -76,7 +76,7 @@ export async function observeHost(deps: HealthDependencies): Promise<ObservedSta
   const unhealthyServices = servicesOf(problems);
   await recordObservation(deps, { ...observation, problems });
   tellFindings(deps, observation);
-  const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes
+  const attempt = leader === null ? state.state.attempt : null; // resources that another node leads are also finished by that node
   await warnOnError(deps, 'a service that has ended may be started again', () => recordEnded(deps, containers));
   await warnOnError(deps, 'writable mounts of the bundle are not reported', () => tellWritable(deps));
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
@@ -94,8 +94,8 @@ export async function observeHost(deps: HealthDependencies): Promise<ObservedSta
 }
 
 /**
- * Records the containers and volumes of a release that an older agent applied. Nothing is changed in this tick: what does not
- * belong to the release is drift from the next one on.
+ * Records the containers and volumes of a release that an older agent applied. This tick changes nothing: containers
+ * outside the release count as drift from the next tick on.
  */
 async function adoptApplied(deps: HealthDependencies): Promise<ServiceProblem[]> {
   const { orchestrator, state, stop } = deps;
@@ -162,7 +162,10 @@ async function recordEnded(
   if (ended.join() !== (record.ended ?? []).join()) await releases.writeRecord(record.sha, { ...record, ended });
 }
 
-/** Reports the paths of the applied bundle that containers may write to; of a release of an older agent they are recorded first. */
+/**
+ * Reports the paths of the applied bundle that containers may write to; for a release of an older agent they are
+ * recorded first.
+ */
 async function tellWritable(deps: HealthDependencies): Promise<void> {
   const { orchestrator, releases, state } = deps;
   const sha = state.state.applied_sha;

@@ -16,7 +16,7 @@ const running = at('job', 'pending', { job: { sinceMs: 0, overdueS: null } });
 const overdue = at('job', 'failed', { job: { sinceMs: 0, overdueS: 9 } });
 const done = at('job', 'healthy');
 
-/** The services that are blamed at each moment; a moment is its milliseconds and its containers. */
+/** The services that are named as the cause at each moment; a moment has a time in milliseconds and its containers. */
 function blame(...moments: [number, ...WatchedContainer[]][]) {
   const verdict = new WaitVerdict(expected, { deadlineMs: 100, settleMs: 10 });
   return moments.map(([nowMs, ...watched]) =>
@@ -68,7 +68,7 @@ it.each([
   expect(blame(...moments)).toEqual(expectedBlame);
 });
 
-it('tells how long nothing is decided without a change', () => {
+it('returns how long no decision is made without a change', () => {
   const verdict = new WaitVerdict(expected, { deadlineMs: 100, settleMs: 10 });
   expect(verdict.leftMs(40)).toBe(60);
   expect(verdict.leftMs(100)).toBe(Infinity);
@@ -105,7 +105,7 @@ describe('a failure soon after the apply', () => {
     expect(lateFailures(found, { services, containers: recorded }, times)).toHaveLength(counts ? 1 : 0);
   });
 
-  it('is none if the host was started meanwhile', () => {
+  it('does not count if the host was started meanwhile', () => {
     expect(lateFailures([ended], { services }, { ...times, bootMs: 1200 })).toEqual([]);
   });
 

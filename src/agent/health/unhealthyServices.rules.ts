@@ -9,19 +9,19 @@ import type { CrashLoop } from './crashes.rules.ts';
 export interface WatchedContainer {
   container: InspectedContainer;
   healthStatus: HealthStatus;
-  /** Code of the last observed exit; null when there was none. */
+  /** Code of the last observed exit; null if there was none. */
   lastExit: number | null;
-  /** Set when it ended too often; null or absent else. */
+  /** Set when it ended too often; otherwise null or absent. */
   crashLoop?: CrashLoop | null;
   /** True for a job. */
   isJob?: boolean;
-  /** Set for a job that runs: since when, and whether for longer than it may; absent else. */
+  /** Set for a running job: its start, and whether it exceeds its time limit; otherwise absent. */
   job?: { sinceMs: number; overdueS: number | null };
 }
 
 /**
- * The services that lack a container or have an unhealthy one, sorted by name, with the cure of each. A tick looks once,
- * so it takes running containers as settled; in an apply `waitUntilHealthy` measures which have settled.
+ * The services with a missing or unhealthy container, sorted by name, with the cure of each. A tick observes once, so
+ * it treats running containers as settled; in an apply `waitUntilHealthy` measures which have settled.
  */
 export function problemsOf(
   containers: ObservedContainer[],
@@ -76,7 +76,7 @@ export function describeProblems(problems: readonly Pick<ServiceProblem, 'servic
   return problems.map(({ service, detail }) => `${service}=${detail}`).join(', ');
 }
 
-/** What the release says of the end of a container's service. */
+/** How the release defines the end of a container's service. */
 export function roleOf(
   services: readonly ExpectedService[],
   { service }: Pick<ObservedContainer, 'service'>,
@@ -145,15 +145,15 @@ export interface HealthSnapshot {
   nowMs: number;
   /** All containers settle from the last start of any, since a new container may break one that ran before. */
   watched: WatchedContainer[];
-  /** Each container settles by itself: so a failed wait does not blame one that only waited for another. */
+  /** Each container settles by itself, so that a failed wait does not name one that only waited for another. */
   individually: WatchedContainer[];
-  /** Milliseconds until something is decided without a change: containers settle, a job is overdue. */
+  /** Milliseconds until the next decision without a change: containers settle, a job is overdue. */
   remainingMs: number;
 }
 
 /**
- * Decides when a wait has failed: at once if a container has, else at the deadline. While jobs run, the wait goes on for
- * them alone, and after the last one containers may still settle.
+ * Decides when a wait has failed: at once if a container has, otherwise at the deadline. While jobs run, the wait
+ * continues only for them, and after the last one containers may still settle.
  */
 export class WaitVerdict {
   readonly #expected: readonly ExpectedService[];
@@ -170,7 +170,7 @@ export class WaitVerdict {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** The containers to blame for a failed wait; null while it goes on. */
+  /** The containers that caused a failed wait; null while it continues. */
   blamed({ nowMs, watched, individually }: HealthSnapshot): WatchedContainer[] | null {
     const jobs = watched.filter(isAwaitedJob);
     const causes = unhealthyServicesAmong(individually, this.#expected).length > 0 ? individually : watched;
@@ -192,7 +192,7 @@ export class WaitVerdict {
   }
 }
 
-/** True for a job that runs and may go on. */
+/** True for a running job within its time limit. */
 function isAwaitedJob({ healthStatus, job }: WatchedContainer): boolean {
   return healthStatus === 'pending' && job !== undefined && job.overdueS === null;
 }
@@ -210,9 +210,9 @@ interface TrialTimes {
 const endedFromOutside = [130, 137, 143];
 
 /**
- * The containers that ended with an error so soon after the apply that the release has failed. Only a service without a
- * restart policy and without a healthcheck can fail so. What was killed from outside, or ended with the host, is healed; so is
- * the drift of a container that the release did not record.
+ * The containers that ended with an error so soon after the apply that the release counts as failed. Only a service
+ * without a restart policy and without a healthcheck can fail this way. A container that was killed from outside, or
+ * ended with the host, is healed; so is a container that the release did not record.
  */
 export function lateFailures(
   containers: readonly InspectedContainer[],

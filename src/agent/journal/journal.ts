@@ -21,7 +21,7 @@ interface TickClock {
 
 /** The journal of one tick. */
 interface TickJournal extends Journal {
-  /** Lines that its report and status contain besides those of the outcome. */
+  /** Lines in its report and status in addition to the lines of the outcome. */
   readonly remarks: string[];
   /** Progress of the running service; null when the service does not measure it. */
   progress: (() => Progress | Promise<Progress>) | null;
@@ -216,8 +216,8 @@ function quoteIfNeeded(value: Fields[string]): string {
 const maxFrames = 4;
 
 /**
- * Ends the process with exit code 1 on any uncaught error, after one redacted line with the class and the stack frames of the error.
- * The message is omitted, since that of a foreign error may contain the bearer token (spec §14).
+ * Ends the process with exit code 1 on any uncaught error, after one redacted line with the class and the stack frames
+ * of the error. The message is omitted, since a foreign error may contain the bearer token (spec §14).
  */
 export function installCrashHandlers(target: Pick<Journal, 'error'> | Stderr, redact: () => Redactor): void {
   const print = (line: string) => ('error' in target ? target.error(line) : writeThrough(target, `${line}\n`));
@@ -258,10 +258,10 @@ function framesOf({ stack, message }: Error): string[] {
     .slice(0, maxFrames);
 }
 
-/** Characters of a line that are kept, of which an engine may have said most. */
+/** Maximum number of characters of a line that are kept; most of them may come from an engine. */
 const maxLine = 2000;
 
-/** The same fault without values of secrets in its lines, as they may be logged, stored and reported. */
+/** The same fault with redacted lines, which may be logged, stored and reported. */
 export function redactFault({ vault }: { vault: Vault }, fault: Fault): Fault {
   const { ending, code, tail } = fault;
   const [line = '', ...moreLines] = fault.lines.map((text) => vault.redactor().redact(text).slice(0, maxLine));

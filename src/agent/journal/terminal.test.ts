@@ -17,14 +17,14 @@ function streamOf(isTTY: boolean) {
   return Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY, getColorDepth });
 }
 
-it('pages on a terminal, by the pager of the environment', async () => {
+it("uses the environment's pager on a terminal", async () => {
   const [stream, file] = [streamOf(true), join(tempDir(), 'paged')];
   process.env['PAGER'] = `cat > ${file}`;
   await openTerminal(true, stream).show('text');
   expect([readFileSync(file, 'utf8'), stream.read()]).toEqual(['text\n', null]);
 });
 
-it('lets less start no shell, which would be one of the agent’s user', async () => {
+it('prevents less from starting a shell, which would run as the agent’s user', async () => {
   const file = join(tempDir(), 'secure');
   process.env['PAGER'] = `echo $LESSSECURE > ${file}`;
   await openTerminal(true, streamOf(true)).show('text');
@@ -49,14 +49,14 @@ it.each([
   expect(stream.read()).toBe('text\n');
 });
 
-it('colours on a terminal alone, and not with NO_COLOR', () => {
+it('uses colours only on a terminal, and not with NO_COLOR', () => {
   const painted = (isTTY: boolean) => openTerminal(false, streamOf(isTTY)).paint('red', 'x');
   expect([painted(true), painted(false)]).toEqual(['\x1b[31mx\x1b[39m', 'x']);
   process.env['NO_COLOR'] = '1';
   expect(painted(true)).toBe('x');
 });
 
-it('tells that its reader has gone, which is not an error', () => {
+it('signals that its reader has closed the stream, which is not an error', () => {
   const stream = streamOf(false);
   const { closed } = openTerminal(true, stream);
   expect(closed.aborted).toBe(false);

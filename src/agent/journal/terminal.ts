@@ -9,20 +9,20 @@ type Screen = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'isTTY' | 'getCol
 
 /** Where a command shows a long text. */
 export interface Terminal {
-  /** True when somebody reads it there. */
+  /** True if the output is a terminal. */
   isInteractive: boolean;
-  /** Colours where they are seen: on a terminal, unless `NO_COLOR` is set. */
+  /** Whether to print colours: on a terminal, unless `NO_COLOR` is set. */
   paint: Paint;
-  /** Aborts once nobody reads it any more, which is not an error. */
+  /** Aborts once the reader has closed the stream, which is not an error. */
   closed: AbortSignal;
-  /** Shows a text, on a terminal by a pager; resolves when it has been read. */
+  /** Shows a text, on a terminal with a pager; resolves when it has been read. */
   show: (text: string) => Promise<void>;
 }
 
-/** Shows short texts as they are; colours and what the text left on the screen stay. */
+/** Shows short texts without paging; keeps colours and leaves the text on the screen. */
 const defaultPager = 'if command -v less >/dev/null; then exec less -FRX; else exec cat; fi';
 
-/** The terminal behind standard output. Without `paged` nothing is paged, nor where `PAGER` is empty. */
+/** The terminal behind standard output. Without `paged`, and with an empty `PAGER`, nothing is paged. */
 export function openTerminal(paged: boolean, stream: Screen = process.stdout): Terminal {
   const pager = process.env['PAGER'] ?? defaultPager;
   const isInteractive = stream.isTTY;
@@ -40,8 +40,9 @@ export function openTerminal(paged: boolean, stream: Screen = process.stdout): T
 }
 
 /**
- * Shows a text by a command of the shell. A reader who quits early, or interrupts, is not an error. `less` starts no shell and writes no
- * file: it runs as the agent's user, who may do more than somebody whom sudo permits to read a log.
+ * Shows a text with a pager command, run by the shell. It is not an error if the reader quits early or interrupts.
+ * `less` may not start a shell or write a file: it runs as the agent's user, who may have more rights than somebody
+ * whom sudo permits to read a log.
  */
 async function page(text: string, command: string): Promise<void> {
   const ignore = () => undefined;

@@ -3,8 +3,8 @@ import type { DesiredState, RunOptions, Sha } from '../../../machines/types.ts';
 import { visible } from '../../core/text.rules.ts';
 
 /**
- * What a tick observed or decided, as a closed set of words with typed fields. No field is free text, so that no secret value,
- * text of a server or output of a container can get into what a collector of traces is sent.
+ * An observation or decision of a tick, as a closed set of words with typed fields. No field is free text, so that no
+ * secret value, server message or container output can reach a trace collector.
  */
 export type Decision =
   | { word: 'desired'; action: DesiredState['action']; desired: Sha | null; applied: Sha | null; reason: string }
@@ -54,7 +54,10 @@ export interface Trace {
   exit: number;
   /** Codes of the refusals or the failure, in the order of the journal lines. */
   codes: string[];
-  /** What failed, in the words of journal and report, and its last output, redacted; absent after exit 0 and in older traces. */
+  /**
+   * The failure, in the words of journal and report, and its last output, redacted; absent after exit 0 and in older
+   * traces.
+   */
   said?: string[];
   steps: Step[];
   decisions: RecordedDecision[];
@@ -70,13 +73,13 @@ export function sanitizeDecision(decision: Decision, redact: (text: string) => s
   return Object.fromEntries(Object.entries(decision).map(([name, value]) => [name, admit(name, value)])) as Decision;
 }
 
-/** True for a tick that converged without any decision except that nothing is desired, and for one that only waited. */
+/** True for a tick that converged and only decided that nothing is desired, and for one that only waited. */
 export function isQuiet({ ending, decisions }: Pick<Trace, 'ending' | 'decisions'>): boolean {
   if (ending === 'held' || ending === 'outsideWindow') return true;
   return ending === 'converged' && decisions.every(changesNothing);
 }
 
-/** True when nothing is desired, or another node of the swarm does it. */
+/** True when nothing is desired, or another node of the swarm does the work. */
 function changesNothing(decision: Decision): boolean {
   if (decision.word === 'deferred') return decision.by === 'leader';
   return decision.word === 'desired' && (decision.reason === '' || decision.reason.startsWith('leader:'));
@@ -87,17 +90,17 @@ export function wasMadeIn({ state, at_ms, ms }: Step, decision: RecordedDecision
   return decision.state === state && decision.at_ms >= at_ms && decision.at_ms <= at_ms + ms;
 }
 
-/** The codes of an outcome: those of its refusals, else the code of the failure. */
+/** The codes of an outcome: the codes of its refusals, otherwise the code of the failure. */
 export function codesOf({ code, lines }: { code: string | null; lines: string[] }): string[] {
   const refused = lines.flatMap((line) => /^refused: ([A-Z_]+): /.exec(line)?.[1] ?? []);
   if (refused.length > 0) return refused;
   return code === null ? [] : [code];
 }
 
-/** Lines of the last output of a failure that a trace keeps, and characters of a line. */
+/** Maximum number of output lines of a failure in a trace, and of characters in a line. */
 const [maxOutputLines, maxSaid] = [20, 500];
 
-/** The lines of an outcome and the last ones of its output, both redacted already, as a trace keeps them. */
+/** The lines of an outcome and the last lines of its output, both already redacted, in the form that a trace stores. */
 export function saidBy({ lines, tail }: { lines: readonly string[]; tail: string | null }): string[] {
   const output = (tail ?? '').split('\n').filter((line) => line.trim() !== '');
   return [...lines, ...output.slice(-maxOutputLines).map((line) => `| ${line}`)].map((line) =>

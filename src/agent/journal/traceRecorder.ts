@@ -63,7 +63,7 @@ export class TraceRecorder {
     return sanitized;
   }
 
-  /** How many states were recorded so far. */
+  /** Number of states recorded so far. */
   stepCount(): number {
     return this.#recording.steps.length;
   }

@@ -11,8 +11,8 @@ import { describeLoss, withoutVolumes } from './volumes.rules.ts';
 type Place = Pick<Settings, 'state_dir' | 'env'>;
 
 /**
- * `deployd accept-volumes`: the release goes on without the data of lost volumes, those that are named or all. The next tick
- * creates empty ones where none is there. Exit 1 when a name is not lost, 75 while a tick is at work.
+ * `deployd accept-volumes`: the release continues without the data of the named or all lost volumes. The next tick
+ * creates empty volumes in their place. Exits with 1 when a named volume is not lost, 75 while a tick runs.
  */
 export async function acceptVolumes(place: Place, names: readonly string[], out: Output): Promise<number> {
   try {

@@ -9,7 +9,7 @@ import type { ReleaseWait } from './record.rules.ts';
 import type { ServiceEdges, ServiceFingerprints } from './services.rules.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
 
-/** The parts of the cargo that only the services of an apply look into. */
+/** The parts of the cargo that only the services of an apply read. */
 export interface AgentCargo extends CargoParts {
   signatures: Verification | null;
   contents: BundleContents;
@@ -20,22 +20,22 @@ export interface AgentCargo extends CargoParts {
   started: StartedRelease;
 }
 
-/** A release that was started, and how long it may take until it is healthy; null where the configuration alone says so. */
+/** A release that was started, and its time limit to become healthy; null if only the configuration sets the limit. */
 export interface StartedRelease {
   wait: ReleaseWait | null;
 }
 
-/** What is kept of the rendered model, which contains values of secrets. */
+/** The parts of the rendered model that are kept; the model itself contains secret values. */
 export interface RenderedModel {
   written: readonly (Omit<WrittenService, 'image'> & { image: Concealed | null })[];
   /** Privileges that it grants to its services. */
   granted: GrantedPrivileges;
-  /** How its services hang on each other. */
+  /** The dependencies between its services. */
   edges: ReadonlyMap<string, ServiceEdges>;
   services: ServiceFingerprints;
 }
 
-/** These parts of what the states of an apply have made. */
+/** These parts of the outputs of the states of an apply. */
 export type Carried<TParts extends keyof Cargo> = Pick<Cargo<AgentCargo>, TParts>;
 
 /** An apply that failed after the promotion. */

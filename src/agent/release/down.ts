@@ -23,7 +23,7 @@ import type { RunningTick } from '../journal/journal.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Orchestrator } from './orchestrator.ts';
 
-/** What taking the project down takes. */
+/** Dependencies of taking the project down. */
 export interface DownDependencies {
   readonly settings: Settings;
   readonly releases: Releases;
@@ -32,7 +32,7 @@ export interface DownDependencies {
   readonly tick: RunningTick;
 }
 
-/** What a purge takes. */
+/** Dependencies of a purge. */
 export interface PurgeDependencies {
   readonly settings: Settings;
   readonly releases: Releases;
@@ -76,7 +76,7 @@ export async function clearApplied(deps: DownDependencies): Promise<void> {
   tick.journal.info('down: the project was taken down; releases/ stays, without secrets');
 }
 
-/** Clears applied_sha of a release that is incomplete, so that the next check-in is answered with an apply. */
+/** Clears applied_sha for an incomplete release, so that the response to the next check-in is an apply. */
 export async function markNotApplied(
   { state, tick }: Pick<DownDependencies, 'state' | 'tick'>,
   sha: string,
@@ -145,7 +145,7 @@ function logRemoved({ tick }: { tick: RunningTick }, removed: ProjectResources):
   if (!hasNoResources(removed)) tick.journal.info(purgeMessages.removed(removed));
 }
 
-/** What the search for orphaned resources needs. */
+/** Dependencies of the search for orphaned resources. */
 interface ProjectAccess {
   containers: Containers;
   releases: Releases;
@@ -153,8 +153,9 @@ interface ProjectAccess {
 }
 
 /**
- * Volumes and networks that only failed attempts created, by the baseline in state.json, and that no foreign container uses.
- * Volumes only in an env that is known not to be production; `desiredProduction` is the flag of check-in and bundle (spec §12.11).
+ * Volumes and networks that only failed attempts created, by the baseline in state.json, and that no other container
+ * uses. Volumes only in an environment that is known not to be production; `desiredProduction` is the flag of check-in
+ * and bundle (spec §12.11).
  */
 export async function findOrphanedResources(
   access: ProjectAccess,
@@ -180,7 +181,10 @@ export async function findOrphanedResources(
   });
 }
 
-/** True for a production env, by the desired state, the configuration, the state or any release on disk; null when unknown (spec §7.1). */
+/**
+ * True for a production environment, by the desired state, the configuration, the state or any release on disk; null
+ * when unknown (spec §7.1).
+ */
 export async function isProduction(
   { releases, settings }: { releases: Releases; settings: Settings },
   { production, production_unknown }: Readonly<State>,
@@ -191,7 +195,10 @@ export async function isProduction(
   return production_unknown === true ? null : false;
 }
 
-/** For each release on disk, whether the env was production when it was applied; null when its record is unreadable. */
+/**
+ * For each release on disk, whether the environment was production when it was applied; null when its record is
+ * unreadable.
+ */
 export async function productionOfReleases(releases: Releases): Promise<(boolean | null)[]> {
   const shas = await releases.list();
   return Promise.all(
@@ -201,7 +208,9 @@ export async function productionOfReleases(releases: Releases): Promise<(boolean
   );
 }
 
-/** A manifest can prove that an env is production, but not that it is none: check-in and configuration count too. */
+/**
+ * A manifest can prove that an environment is production, but not that it is not: check-in and configuration count too.
+ */
 async function productionByManifest(releases: Releases, sha: string): Promise<true | null> {
   const text = await readManifestText(releases.pathOf(sha));
   try {

@@ -9,13 +9,13 @@ interface RetentionInput {
   releases: { sha: string; images: string[]; ids?: string[]; restorable: boolean }[];
   /** The current release, which is always kept. */
   current: string | null;
-  /** A release that is being applied, kept beside the others. */
+  /** A release that is being applied, kept in addition to the others. */
   desired?: string | null;
   /** How many releases are kept, the current one included. */
   keep: number;
-  /** Releases of which a container mounts a part. */
+  /** Releases that a container mounts at least partly. */
   mountedShas: ReadonlySet<string>;
-  /** Images that a container uses: by reference, those of other projects by id too. */
+  /** Images that a container uses: by reference, and images of other projects also by id. */
   usedImages: ReadonlySet<string>;
   /** Ids of the images of all containers. */
   usedImageIds: ReadonlySet<string>;
@@ -75,7 +75,7 @@ export function selectForRemoval({
     const id = idOf.get(name);
     return id !== undefined && !isNeeded(name, id) ? spellings.slice(0, 1) : [];
   });
-  // what a removed release ran under a tag that names another image now; with a tag, somebody else may mean it
+  // an image that a removed release ran under a moved tag; if it has another tag, somebody else may use it
   const ran = new Set(surplus.flatMap(({ ids = [] }) => ids));
   const untagged = engineImages
     .filter(({ id, references }) => ran.has(id) && references.every((name) => name.includes('@')))

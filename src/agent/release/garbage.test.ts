@@ -67,7 +67,7 @@ describe('a release beyond keep_releases (spec §12.7)', () => {
     expect(await remaining(mountOf())).toEqual([current, old]);
   });
 
-  it('is kept, with its `.env`, in place of one that failed after it', async () => {
+  it('is kept, with its `.env`, instead of a newer one that failed', async () => {
     const failed = 'c'.repeat(64);
     await mkdir(releases.pathOf(failed));
     await writeFile(join(releases.pathOf(old), '.env'), '');
@@ -96,7 +96,7 @@ describe('a release beyond keep_releases (spec §12.7)', () => {
   });
 });
 
-describe('a release beyond keep_releases with files of others', () => {
+describe('a release beyond keep_releases with files that others wrote', () => {
   const text = 'as it was bundled\n';
   const bundled = { path: 'conf/page', size: text.length, executable: false };
   const sha256 = createHash('sha256').update(text).digest('hex');
@@ -127,7 +127,7 @@ describe('a release beyond keep_releases with files of others', () => {
     return list();
   };
 
-  it('is removed when it holds what its bundle has, or less', async () => {
+  it('is removed when it contains only files of its bundle', async () => {
     await rm(pathOf('conf/page'));
     await mkdir(pathOf('conf/mountpoint'));
     expect(await collect('kept')).toEqual([current]);
@@ -156,7 +156,7 @@ describe('a release beyond keep_releases with files of others', () => {
       },
     ],
     ['file, without a list of its own', 'conf/page', () => rm(pathOf('.deployd.files.json'))],
-  ])('stays without its secrets for a %s, and goes with --prune, which names it', async (_, path, write) => {
+  ])('stays without its secrets for a %s, and is removed with --prune, which names it', async (_, path, write) => {
     await write();
     expect(await collect('kept')).toEqual([current, old]);
     expect(lines).toEqual([
@@ -174,7 +174,7 @@ describe('a release beyond keep_releases with files of others', () => {
   });
 });
 
-describe('beside other envs of the host (spec §22.5)', () => {
+describe('with other environments on the host (spec §22.5)', () => {
   const record = { schema: 1, sha: old, version: 'v1', sequence: 1, production: false, services: [], compose: [] };
   const engineImages = ['app:1', 'app:2', 'app:3'].map((reference, index) => {
     return { id: `sha256:${String(index).repeat(64)}`, references: [reference] };
@@ -183,7 +183,7 @@ describe('beside other envs of the host (spec §22.5)', () => {
   let removed: string[];
   let warnings: string[];
 
-  /** Removes `old`, which named all three images, beside these other envs. */
+  /** Removes `old`, which named all three images, while these other environments exist. */
   async function collectBeside(otherEnvs: GarbageDependencies['otherEnvs']): Promise<void> {
     [removed, warnings] = [[], []];
     await releases.writeRecord(old, { ...record, schema: 1, images: imagesNamed('app:1', 'app:2', 'app:3') });
@@ -195,7 +195,7 @@ describe('beside other envs of the host (spec §22.5)', () => {
     await collectGarbage(deps, { keep: 1, written: 'kept' });
   }
 
-  it('the images stay that a release of theirs names, by reference or by id', async () => {
+  it('keeps the images that a release of another environment names, by reference or by id', async () => {
     const other = { config_file: 'other', env: 'shop', state_dir: await realpath(tempDir()) };
     const ofOther = await openReleases(other.state_dir, other.env);
     await mkdir(ofOther.pathOf(old));
@@ -209,7 +209,7 @@ describe('beside other envs of the host (spec §22.5)', () => {
     expect([await list(), warnings]).toEqual([[current], []]);
   });
 
-  it('a dangling image stays that a release on disk ran, of this env or of another', async () => {
+  it('keeps a dangling image that a release on disk ran, in this or another environment', async () => {
     const other = { config_file: 'other', env: 'shop', state_dir: await realpath(tempDir()) };
     const ofOther = await openReleases(other.state_dir, other.env);
     await mkdir(ofOther.pathOf(old));
@@ -227,7 +227,7 @@ describe('beside other envs of the host (spec §22.5)', () => {
     expect(removed).toEqual([third]);
   });
 
-  it('nothing is removed while one of them does not tell where its releases are', async () => {
+  it('removes nothing while the releases of another environment cannot be found', async () => {
     await collectBeside(() => [{ config_file: '/etc/deployd/config.yaml' }]);
     expect(removed).toEqual([]);
     expect(await list()).toEqual([current, old]);

@@ -19,18 +19,18 @@ import type { StateStore } from '../state/stateFile.ts';
 import type { Orchestrator } from './orchestrator.ts';
 import { selectForRemoval, unneededImages } from './garbage.rules.ts';
 
-/** What needs images on this host: the releases of its envs. */
+/** The users of images on this host: the releases of its environments. */
 export interface ImageKeepers {
   readonly releases: Releases;
   readonly containers: Containers;
-  /** The other envs of this host, as their configurations are now. */
+  /** The other environments of this host, by their current configurations. */
   readonly otherEnvs: () => readonly OtherEnv[];
   readonly tick: RunningTick;
 }
 
 type Held = Pick<ApplyStart, 'hold'>;
 
-/** What the removal of releases and images takes. */
+/** Dependencies of removing releases and images. */
 export interface SpaceDependencies extends ImageKeepers {
   readonly settings: Settings;
   /** Name of the compose project: `deployd-<env>`. */
@@ -39,16 +39,15 @@ export interface SpaceDependencies extends ImageKeepers {
   readonly stop: AbortController;
 }
 
-/** What a collection of garbage takes. */
+/** Dependencies of a garbage collection. */
 export interface GarbageDependencies extends SpaceDependencies {
   readonly orchestrator: Orchestrator;
   readonly tick: RunningTick;
 }
 
 /**
- * Cleans up after every tick: strips `.env` from failed bundles and, unless the host is held, retries a pending purge and, after a
- * success, collects garbage.
- * Errors are logged as warnings; the next tick tries again.
+ * Cleans up after every tick. It strips `.env` from failed bundles. Unless the host is held, it retries a pending purge
+ * and, after a success, collects garbage. Errors are logged as warnings; the next tick tries again.
  */
 export async function cleanUp(
   deps: GarbageDependencies,
@@ -65,21 +64,21 @@ export async function cleanUp(
     await collectGarbage(deps, { keep: settings.keep_releases, written: 'kept' });
 }
 
-/** What a collection of garbage keeps. */
+/** The releases that a garbage collection keeps. */
 interface Kept {
-  /** How many releases, the applied one included. */
+  /** Number of releases, including the applied one. */
   keep: number;
-  /** What becomes of files in a release that neither its bundle nor the agent wrote. */
+  /** Treatment of files in a release that neither its bundle nor the agent wrote. */
   written: 'kept' | 'removed';
-  /** A release that is being applied, kept beside the others. */
+  /** A release that is being applied, kept in addition to the others. */
   desired?: Sha | null;
 }
 
 /**
- * Removes releases beyond `keep` and the images that only they named, except those that any container of the engine mounts or
- * uses, and those that a release of another env of the host names. Releases in use, and errors, are logged; the next call tries again.
- * A release that holds files of others stays too, without its secrets, or its files are named before they are removed with it.
- * Returns how many releases and images were removed.
+ * Removes releases beyond `keep` and the images that only they named. Images that any container of the engine mounts or
+ * uses, or that a release of another environment names, are kept. Releases in use, and errors, are logged; the next
+ * call tries again. A release with files that others wrote also stays, without its secrets, or its files are named
+ * before they are removed with it. Returns the number of removed releases and images.
  */
 export async function collectGarbage(
   deps: SpaceDependencies,
@@ -118,8 +117,9 @@ export async function collectGarbage(
 }
 
 /**
- * Does a step of an apply; if it fails because a disk is full, removes what garbage collection would remove after a success, and
- * does it once more if that was anything. The applied release, the one before it and the desired one keep their images.
+ * Runs a step of an apply. If it fails because a disk is full, removes the resources that garbage collection would
+ * remove after a success, and tries once more if anything was removed. The applied release, the previous one and the
+ * desired one keep their images.
  */
 export async function withFreedSpace<T>(
   deps: SpaceDependencies,
@@ -133,14 +133,14 @@ export async function withFreedSpace<T>(
   });
 }
 
-/** Removes releases beyond `keep_releases` and images that only they used; true if there was something. */
+/** Removes releases beyond `keep_releases` and images that only they used; true if anything was removed. */
 export async function freeSpace(deps: SpaceDependencies, desired: Sha | null): Promise<boolean> {
   const count = await collectGarbage(deps, { keep: deps.settings.keep_releases, written: 'kept', desired });
   if (count > 0) deps.tick.journal.info(`a disk is full: removed ${count} old releases and images`);
   return count > 0;
 }
 
-/** Keeps the names of anonymous volumes that only the record of this release has, for `doctor`. */
+/** Keeps the names of anonymous volumes that only the record of this release contains, for `doctor`. */
 async function rememberAnonymousVolumes({ containers, releases, state }: SpaceDependencies, sha: Sha): Promise<void> {
   const record = await releases.readRecord(sha);
   if (record === null || anonymousVolumesIn([record]).length === 0) return;
@@ -148,7 +148,7 @@ async function rememberAnonymousVolumes({ containers, releases, state }: SpaceDe
   await state.update({ left_volumes: rememberVolumes(state.state.left_volumes ?? [], record, existing) });
 }
 
-/** Paths that a line names at most. */
+/** Maximum number of paths in a line. */
 const maxNamed = { kept: 3, removed: 1_000 } as const;
 
 function listOf(paths: readonly string[], most: number): string {
@@ -237,7 +237,7 @@ async function stripEnvs({ releases, state }: GarbageDependencies): Promise<void
   }
 }
 
-/** Does work whose failure is only a warning. */
+/** Runs work whose failure is only a warning. */
 export async function warnOnError(
   { tick }: { tick: RunningTick },
   warning: string,
@@ -256,13 +256,13 @@ export async function prune(deps: GarbageDependencies, { hold, outcome }: Held &
 }
 
 /**
- * Removes dangling images. One that a release on disk ran stays, of this env or of another one of the host (spec §22.5): the release may
- * go back to it, and its tag may name another image.
+ * Removes dangling images, except images that a release on disk ran, in this or another environment of the host (spec
+ * §22.5): the release may be reverted to, and its tag may name another image.
  */
 export async function pruneImages(deps: ImageKeepers): Promise<void> {
   const { containers, releases } = deps;
   await warnOnError(deps, 'dangling images stay for now', async () => {
-    // Listed before the releases are read, so that what another env pulls meanwhile is not in the list.
+    // Listed before the releases are read, so that images that another environment pulls meanwhile are not in the list.
     const dangling = await containers.images({ dangling: true });
     const needed = [...(await imagesOfReleases(releases, await releases.list())), ...(await imagesOfOtherEnvs(deps))];
     for (const id of unneededImages(dangling, needed)) await containers.removeImage(id);
@@ -270,8 +270,8 @@ export async function pruneImages(deps: ImageKeepers): Promise<void> {
 }
 
 /**
- * The images that a release of another env of this host names: references, and ids where it ran them. Throws a fault where the
- * releases of one cannot be seen.
+ * The images that releases of another environment name: references, and ids if they ran them. Throws a fault if these
+ * releases cannot be read.
  */
 async function imagesOfOtherEnvs({ otherEnvs }: Pick<ImageKeepers, 'otherEnvs'>): Promise<string[]> {
   return (await Promise.all(otherEnvs().map(imagesOf))).flat();
@@ -284,7 +284,7 @@ async function imagesOf({ config_file, env, state_dir }: OtherEnv): Promise<stri
   return imagesOfReleases(releases, await releases.listIfExists());
 }
 
-/** The images that releases on disk name: references, and ids where they ran them. */
+/** The images that releases on disk name: references, and ids if they ran them. */
 async function imagesOfReleases(releases: Pick<Releases, 'readRecord'>, shas: readonly Sha[]): Promise<string[]> {
   const records = shas.map((sha) => releases.readRecord(sha));
   return (await Promise.all(records)).flatMap((record) => [

@@ -55,7 +55,7 @@ export abstract class GeneratedFiles {
     return readTextIfExists(this.#envOf(sha));
   }
 
-  /** The `.env` that a release served with before it was rendered again; null while it is not. */
+  /** The previous `.env` of a release that is rendered again; null if it is not. */
   async readBackedUpEnv(sha: Sha): Promise<string | null> {
     return readBackedUp(this.pathOf(sha), ENV_FILE);
   }

@@ -100,7 +100,7 @@ it('requires that a part of a volume is mounted, not the whole', () => {
   expect(inherited?.must).toEqual([]);
 });
 
-it("requires that networks and volumes of other names are the project's own", () => {
+it('requires that networks and volumes with other names belong to the project', () => {
   const web = { networks: { named: null, default: null }, volumes: [{ type: 'volume', source: 'data', target: '/x' }] };
   const volumes = { ...project.volumes, spare: { name: 'spare' } };
   const model = { ...project, volumes, services: { web, db: { volumes_from: ['web'] } } };
@@ -116,13 +116,13 @@ describe('grants a service the mounts of volumes_from', () => {
   const bind = (target: string) => ({ type: 'bind', source: '/s', target });
   const grants = (web: object, db: object, cache: object = {}) => grantsOf(web, { services: { web, db, cache } });
 
-  it('except at targets of its own', () => {
+  it("except at the service's own targets", () => {
     const web = { volumes_from: ['db:ro'], volumes: [{ type: 'volume', target: '/two' }] };
     const granted = { may: ['mount /one bind /s', 'propagation /one rslave'], must: [] };
     expect(grants(web, { volumes: [bind('/one'), bind('/two')] })).toEqual(granted);
   });
 
-  it('which are writable as in the other service, even around a circle', () => {
+  it('which are writable as in the other service, also in a cycle', () => {
     const granted = { may: ['mount /one bind /s', 'write /one', 'propagation /one rslave'], must: [] };
     const db = { volumes: [bind('/one')], volumes_from: ['cache', 'web'] };
     expect(grants({ volumes_from: ['db'] }, db, { volumes_from: ['web:ro', 'db'] })).toEqual(granted);

@@ -23,8 +23,9 @@ export interface GrantedPrivileges {
 }
 
 /**
- * The grants of a rendered model (`compose config --format json`) with its files in `dir`. They may hold secrets: see
- * `hideSecrets`. With the names outside the project, they require that networks and volumes of other names are its own.
+ * The grants of a rendered model (`compose config --format json`) with its files in `dir`. They may contain secrets:
+ * see `hideSecrets`. If the names outside the project are given, networks and volumes with other names must belong to
+ * the project.
  */
 export function grantedPrivilegesOf(
   model: unknown,
@@ -53,7 +54,7 @@ export function grantedPrivilegesOf(
   };
 }
 
-/** A copy with each fact and each engine name passed through `seal`, which hides those that hold a secret. */
+/** A copy with each fact and each engine name passed through `seal`, which hides those that contain a secret. */
 export function hideSecrets(
   { services, networks, volumes, definitions }: GrantedPrivileges,
   seal: (text: string) => string,

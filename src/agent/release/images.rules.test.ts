@@ -60,7 +60,7 @@ describe('garbage collection after a success (spec §12.7)', () => {
     expect(selectForRemoval({ ...input, current: 'd', keep: 1 }).images).toEqual([a]);
   });
 
-  it('removes an image that a removed release ran and that has no tag any more, unless somebody needs it', () => {
+  it('removes an image that a removed release ran and that no longer has a tag, unless it is still needed', () => {
     const ids = ['a', 'b', 'c', 'd', 'e'].map((digit) => `sha256:${digit.repeat(64)}`) as [
       string,
       string,
@@ -81,7 +81,7 @@ describe('garbage collection after a success (spec §12.7)', () => {
     expect(selectForRemoval({ ...input, current: 'd', keep: 1 }).images).toEqual([gone, byDigest]);
   });
 
-  it('keeps a release that is being applied beside the others', () => {
+  it('keeps a release that is being applied in addition to the others', () => {
     const input = { ...nothing, releases, engineImages: all, current: 'c', keep: 2 };
     expect(selectForRemoval({ ...input, desired: 'd' })).toMatchObject({ shas: ['a'], images: ['app:1', 'cache:1'] });
     expect(selectForRemoval({ ...input, desired: 'c' }).shas).toEqual(['b', 'a']);
@@ -135,7 +135,7 @@ describe('garbage collection after a success (spec §12.7)', () => {
     }
   });
 
-  it('keeps the last tag of an image that a kept release ran under another one, which moved', () => {
+  it('keeps the last tag of an image that a kept release ran under another tag, which moved', () => {
     const [ran, moved] = ['a', 'b'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
     const input = {
       ...{ ...nothing, current: 'd', keep: 1 },
@@ -201,7 +201,7 @@ describe('the images of a release that starts again', () => {
   const finished = { service: 'job', fingerprint: '', image: c, volumes: [] };
   const whole = { ...record, images, containers: [container('shown', b)], jobs: [finished] };
 
-  it('are those of its services that have not finished; a reference with a secret is known by its container', () => {
+  it('are the images of its unfinished services; a reference with a secret is resolved by its container', () => {
     expect(releaseImagesOf(whole, serviceReferencesOf(model, whole))).toEqual<ReleaseImage[]>([
       {
         ...{ reference: 'app:1', id: a, digest: c, services: ['web', 'other'] },
@@ -212,7 +212,7 @@ describe('the images of a release that starts again', () => {
     ]);
   });
 
-  it('are the recorded ones where the model is not known', () => {
+  it('are the recorded ones if the model is unknown', () => {
     const found = releaseImagesOf(whole, []);
     expect(found.map(({ reference, services }) => [reference, services])).toEqual([
       ['app:1', []],
@@ -222,7 +222,7 @@ describe('the images of a release that starts again', () => {
     ]);
   });
 
-  it('are named by their digests where these were verified', () => {
+  it('are named by their digests if these were verified', () => {
     const verified_images = [
       { service: 'web', image: 'app:1@x', digest: a, signers: [] },
       { service: 'other', image: `app@${b}`, digest: b, signers: [] },
@@ -263,7 +263,7 @@ it.each([
   ['another id', { id: a, digest: b }, c, false],
   ['a recorded id of the other store', { id: b, digest: b }, c, true],
   ['an id of the other store', { id: a, digest: b }, b, true],
-])('takes a pulled image for the recorded one: %s', (_what, recorded, pulled, expected) => {
+])('treats a pulled image as the recorded one: %s', (_what, recorded, pulled, expected) => {
   expect(isRecordedImage(recorded, pulled)).toBe(expected);
 });
 
@@ -286,7 +286,7 @@ it.each<[string, string[], string[], string[][]]>([
     ['r.example/a'],
     [['s0', 'r.example/a'], ['s1']],
   ],
-])('pulls each image alone: one %s', (_title, images, hosts, pulls) => {
+])('pulls each image separately: one %s', (_title, images, hosts, pulls) => {
   const services = images.map((image, index) => ({ service: `s${index}`, image }));
   const logins = hosts.map((host) => ({ host }));
   const told = imagePullsOf(services, logins).map((pull) => [

@@ -11,20 +11,20 @@ export interface ServiceReference {
   platform: string | null;
 }
 
-/** An image that a release ran, and what needs it. */
+/** An image that a release ran, and the services that need it. */
 export interface ReleaseImage {
   /** The reference as compose uses it; may contain a secret. */
   reference: string;
   id: string;
-  /** `sha256:…` by which its registry knows it; null where none is known, undefined where none was recorded. */
+  /** `sha256:…` by which its registry identifies it; null if no digest is known, undefined if none was recorded. */
   digest: string | null | undefined;
-  /** The services that run it and have not finished. */
+  /** The unfinished services that run it. */
   services: string[];
   isPullable: boolean;
   platform: string | null;
 }
 
-/** Services of a rendered model with their images; one whose image was verified runs it by its digest. */
+/** Services of a rendered model with their images; a service whose image was verified runs it by its digest. */
 export function serviceReferencesOf(model: unknown, { verified_images: verified = [] }: ReleaseRecord) {
   const { services } = model as { services?: Record<string, RenderedImage> | null };
   return Object.entries(services ?? {}).map(([service, { image = '', ...rendered }]): ServiceReference => {
@@ -45,8 +45,8 @@ interface RenderedImage {
 }
 
 /**
- * The recorded images of a release with the services that need them. A reference with a secret is recorded as the id: the
- * recorded containers tell its service.
+ * The recorded images of a release with the services that need them. For a reference with a secret the id is recorded,
+ * and the recorded containers identify its service.
  */
 export function releaseImagesOf(record: ReleaseRecord, references: readonly ServiceReference[]): ReleaseImage[] {
   const finished = finishedServices(record);
@@ -70,7 +70,10 @@ export function releaseImagesOf(record: ReleaseRecord, references: readonly Serv
   });
 }
 
-/** The digest by which the registry of a reference knows an image, by what the engine says of the image; null for none. */
+/**
+ * The digest by which the registry of a reference identifies an image, from the engine's data about the image; null if
+ * there is none.
+ */
 export function registryDigestOf(reference: string, repoDigests: readonly string[]): string | null {
   const { registry, repository, digest: written } = parseImageReference(reference);
   const digests = repoDigests.flatMap((each) => {
@@ -87,22 +90,24 @@ export function digestReference(reference: string, digest: string): string {
 }
 
 /**
- * True when an image that was pulled by its digest is the recorded one. An engine with the containerd store gives the digest as
- * the id, another one that of the image's configuration: ids of both kinds cannot be compared, and the digest alone decides.
+ * True when an image that was pulled by its digest is the recorded one. An engine with the containerd store uses the
+ * digest as the id, other engines the digest of the image's configuration. Ids of both kinds cannot be compared, so the
+ * digest alone decides.
  */
 export function isRecordedImage({ id, digest }: { id: string; digest: string }, pulledId: string): boolean {
   return pulledId === id || pulledId === digest || id === digest;
 }
 
-/** The services that have one image, which one call of compose pulls, and the login for it. */
+/** The services that share an image, which one call of compose pulls, and the login for it. */
 interface ImagePull<Login> {
   services: string[];
   logins: Login[];
 }
 
 /**
- * The images of services, each to be pulled alone: an engine may keep nothing of an image that did not arrive as a whole. A call of
- * compose has one login for a registry, that of its image; none for a repository outside the paths of the logins.
+ * The images of services, each pulled separately: an engine may keep nothing of an image that did not arrive
+ * completely. A call of compose has at most one login, for the registry of its image; it has none for a repository
+ * outside the paths of the logins.
  */
 export function imagePullsOf<Login extends LoginScope>(
   services: readonly Pick<ServiceImage, 'service' | 'image'>[],

@@ -26,7 +26,7 @@ import type { Releases } from './releases.ts';
 import type { Download } from '../transport/download.ts';
 import type { RunningTick } from '../journal/journal.ts';
 
-/** What repairing a release from its bundle takes. */
+/** Dependencies of repairing a release from its bundle. */
 export interface RepairDependencies {
   readonly settings: Settings;
   readonly releases: Releases;
@@ -62,7 +62,7 @@ export async function ensureIntact(deps: RepairDependencies, sha: Sha, signal: A
   }
 }
 
-/** Damaged paths that the release cannot run without; none are known without an inventory. */
+/** Damaged paths that the release cannot run without; empty without an inventory. */
 function requiredPaths(damages: string[], inventory: Inventory | null, { compose }: ReleaseRecord): string[] {
   if (inventory === null) return [];
   return damages.filter((path) => path === OVERRIDE_FILE || isRequired(path, inventory, compose));
@@ -182,7 +182,7 @@ export function formatPaths(paths: readonly string[]): string {
   return paths.slice(0, maxListed).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** Paths that a journal line names at most. */
+/** Maximum number of paths in a journal line. */
 const maxListed = 5;
 
 /** The sha256 of a text, in hex. */
@@ -209,15 +209,16 @@ export interface OverrideInput {
   project: ComposeProject;
   env: ReadonlyMap<string, string>;
   repairs: Inventory['repairs'];
-  /** Images by the digests that were verified; of no service where the host trusts no signatures of images. */
+  /** Images by verified digests; empty if the host trusts no signers of images. */
   images: readonly VerifiedImage[];
 }
 
 /**
- * Renders the compose file that labels each service with a digest of its content, so that compose recreates exactly the services
- * whose content changed or was repaired (spec §12); a running container keeps the old inode of a mounted file. `pull_policy`
- * makes compose pull the image of each service that `pull` selects; `up` overrides it by its own option. An image that was verified is named by its
- * digest, so that just that one is pulled and run, also by a heal or a revert.
+ * Renders the compose file that labels each service with a digest of its content. Compose then recreates exactly the
+ * services whose content changed or was repaired (spec §12); a running container keeps the old inode of a mounted file.
+ * `pull_policy` makes compose pull the image of each service that `pull` selects; `up` overrides it with its own
+ * option. A verified image is named by its digest, so that exactly this image is pulled and run, also by a heal or a
+ * revert.
  */
 export async function overrideOf(
   deps: RepairDependencies,

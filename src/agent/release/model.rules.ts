@@ -40,7 +40,7 @@ export interface ModelMount {
   typeAndSource: string | null;
   isWritable: boolean;
   propagation: string[];
-  /** The part of the volume that is mounted; '' for the whole. */
+  /** The mounted subpath of the volume; '' for the whole volume. */
   subpath: string;
   /** False when compose may omit the mount: it can copy a config or secret instead. */
   isRequired: boolean;
@@ -56,7 +56,7 @@ interface MountSources {
 }
 
 /**
- * The mounts of a service, including those of `volumes_from`; null when they are unknown, because a container outside
+ * The mounts of a service, including mounts by `volumes_from`; null when they are unknown, because a container outside
  * the project provides them.
  */
 export function modelMountsOf(name: string, sources: MountSources, visited: string[] = []): ModelMount[] | null {
@@ -130,13 +130,13 @@ function releasePathOf(path: string, dir: string): string {
   return clean === dir || clean.startsWith(`${dir}/`) ? `./${clean.slice(dir.length + 1)}` : clean;
 }
 
-/** Engine names of networks and volumes that the project must have made itself. */
+/** Engine names of networks and volumes that must have been created by the project. */
 export type ContestedNames = Readonly<Record<'networks' | 'volumes', readonly string[]>>;
 
 /**
- * The names in a rendered model that something outside the project could take before compose creates the containers, which
- * would then use it: those without the project's prefix. Not those that something outside had when the model was validated,
- * for that was permitted. Empty when the names outside are unknown.
+ * The names in a rendered model that something outside the project could occupy before compose creates the containers,
+ * which would then use it: all names without the project's prefix. Names that already existed outside when the model
+ * was validated are excluded, because they were permitted. Empty when the names outside are unknown.
  */
 export function contestedNamesOf(root: ModelObject, outside: NamesOutside | null): ContestedNames {
   const namesOf = (kind: keyof ContestedNames) =>

@@ -4,34 +4,34 @@ import type { Carried, StartedRelease } from './cargo.ts';
 import type { RecordedImage, ReleaseRecord } from './record.rules.ts';
 import type { ExpectedService, OneShot, ServiceFingerprints } from './services.rules.ts';
 
-/** The release that is to run. */
+/** The release that should run. */
 export interface AppliedRelease {
   sha: Sha;
   services: readonly ExpectedService[];
-  /** Services that have ended and need no container; what is left of them is not judged. */
+  /** Services that have ended and need no container; their remaining containers are ignored. */
   finished?: ReadonlySet<string>;
 }
 
 /** How a release that was applied before is started again. */
 export interface RestoredRelease {
   sha: Sha;
-  /** Problems whose cure needs more than a start of what is missing; none by default. */
+  /** Problems that require more than starting missing containers; empty by default. */
   problems?: readonly ServiceProblem[];
-  /** Services that nobody waits for, since they stay as they are; none by default. */
+  /** Services that are not awaited, since they stay unchanged; empty by default. */
   left?: readonly string[];
 }
 
-/** An image that runs, by the reference that compose was given, which may contain a secret. */
+/** A running image, by the reference that compose was given, which may contain a secret. */
 export interface RunningImage extends RecordedImage {
   id: string;
 }
 
-/** What runs at one moment. */
+/** The containers that run at one moment, and their health. */
 export interface Observation {
   containers: ReportedContainer[];
-  /** What is wrong with the release's services, sorted by name. */
+  /** The problems of the release's services, sorted by name. */
   problems: ServiceProblem[];
-  /** Restarts by the engine, by service; absent where none were counted. */
+  /** Restarts by the engine, by service; absent if none were counted. */
   restarts?: ReadonlyMap<string, RestartCount>;
   /** Containers that others created or changed, and lost volumes, in lines for the operator. */
   findings?: string[];
@@ -39,42 +39,45 @@ export interface Observation {
   lostVolumes?: LostVolume[];
 }
 
-/** What a start takes. */
+/** Dependencies of a start. */
 export type StartInput = 'desired' | 'bundle' | 'project' | 'isApplied' | 'model' | 'release';
 
 /**
- * Changes and watches what runs; services do so in no other way. Each method throws `RUNTIME_UNAVAILABLE` when that cannot
- * be asked.
+ * The only way for services to change and observe containers. Each method throws `RUNTIME_UNAVAILABLE` when the
+ * orchestrator cannot be reached.
  */
 export interface Orchestrator {
-  /** True where another host may have applied the release that is applied: then this one need not have it. */
+  /** True if another host may have applied the release: then it may be missing on this host. */
   readonly isShared: boolean;
-  /** The swarm that this host is a manager of, and who acts in place of it. What its managers share is read first. */
+  /**
+   * The swarm that this host manages, and the node that acts instead of it. The data that its managers share is read
+   * first.
+   */
   membership: () => Promise<Pick<ObservedState, 'leader' | 'swarm'>>;
-  /** What runs now, judged by the applied release; null when none is applied. */
+  /** The current containers, compared with the applied release; null when no release is applied. */
   observe: (applied: AppliedRelease | null) => Promise<Observation>;
-  /** Records what runs of a release that an older agent applied; returns what does not belong to it. */
+  /** Records the containers of a release that an older agent applied; returns those that do not belong to it. */
   adopt: (sha: Sha, signal: AbortSignal) => Promise<ServiceProblem[]>;
-  /** Makes sure that a release is on this host, if another one may have applied it. Throws what an apply throws. */
+  /** Makes sure that a release is on this host, if another one may have applied it. Throws the faults of an apply. */
   obtain: (sha: Sha, signal: AbortSignal) => Promise<void>;
   /** Makes the images of a bundle available, with its registry logins. Throws `PULL_FAILED`. */
   pull: (input: Carried<'bundle' | 'release'>, signal: AbortSignal) => Promise<void>;
-  /** Starts a promoted bundle; its attempt records first that what runs changes from here on. Throws `UP_FAILED`. */
+  /** Starts a promoted bundle; its attempt first records that containers change from here on. Throws `UP_FAILED`. */
   start: (input: Carried<StartInput>, signal: AbortSignal) => Promise<StartedRelease>;
   /** Waits until every service of a release that was started is healthy (spec §12). Throws `UNHEALTHY`. */
   waitUntilHealthy: (input: Carried<'bundle' | 'started'>, signal: AbortSignal) => Promise<void>;
   /**
-   * Starts a release that was applied before, waits until it is healthy, and removes what only the attempt made. Throws
-   * `RELEASE_INCOMPLETE` when it cannot run as it did.
+   * Starts a release that was applied before, waits until it is healthy, and removes resources that only the attempt
+   * created. Throws `RELEASE_INCOMPLETE` when it cannot run as before.
    */
   restore: (input: RestoredRelease, signal: AbortSignal) => Promise<void>;
-  /** Removes what only releases before the applied one used. */
+  /** Removes resources that only earlier releases used. */
   removeUnused: () => Promise<void>;
-  /** The image that each reference names, by what runs. */
+  /** The image that each reference names, by the running containers. */
   runningImages: () => Promise<RunningImage[]>;
   /** The finished one-shots of a release; without its services, those that were recorded. */
   finishedOneShots: (record: ReleaseRecord, services: ServiceFingerprints | null) => Promise<OneShot[]>;
-  /** The containers of the project, as a report has them; those that were just found healthy are not looked at again. */
+  /** The containers of the project for a report; containers that were just found healthy are not inspected again. */
   containers: () => Promise<ReportedContainer[]>;
   /** Names of the project's volumes. */
   volumes: () => Promise<string[]>;

@@ -47,13 +47,13 @@ interface ContainerAmong {
   dir: string;
 }
 
-/** How a key of a service shows in its container, as facts. */
+/** How a service key appears in its container, as facts. */
 interface KeyReaders {
   /** Facts that the container may have, by the rendered model. */
   may?: (rendered: RenderedService) => string[];
   /** Facts that it must have. */
   must?: (rendered: RenderedService) => string[];
-  /** Facts that it has, by the engine. */
+  /** Facts that it has according to the engine. */
   has?: (created: ContainerAmong) => string[];
 }
 
@@ -85,18 +85,18 @@ function namespace(key: ServiceKey, field: 'PidMode' | 'IpcMode' | 'UTSMode' | '
 /** The words of a text. */
 type Words<T extends string> = T extends `${infer TFirst} ${infer TRest}` ? TFirst | Words<TRest> : T;
 
-/** Keys that grant nothing that a container shows. */
+/** Keys that grant nothing visible in a container. */
 function grantNothing<T extends string>(keys: T): Record<Words<T>, null> {
   return Object.fromEntries(keys.split(' ').map((key) => [key, null])) as Record<Words<T>, null>;
 }
 
 /**
- * What each key of a service says about its container: with `serviceKeys`, which judges the files and the rendered model, the
- * table of keys for all three. A key that the policy allows and that is missing here does not compile. `null`: the key
- * grants nothing over the host, or another row reads it.
+ * The effect of each service key on its container. Together with `serviceKeys`, which validates the files and the
+ * rendered model, it is the table of keys for all three. A key that the policy allows and that is missing here does not
+ * compile. `null`: the key grants nothing over the host, or another row reads it.
  */
 const keyReaders: Readonly<Record<ServiceKey, KeyReaders | null>> = {
-  volumes: { may: mayMount, must: mustMount, has: hasMounts }, // those of the four keys below too
+  volumes: { may: mayMount, must: mustMount, has: hasMounts }, // the four keys below are read here too
   network_mode: {
     may: (rendered) => networkAllowance(rendered).may,
     must: (rendered) => {
@@ -191,7 +191,7 @@ const keyReaders: Readonly<Record<ServiceKey, KeyReaders | null>> = {
 
 const rows = Object.values(keyReaders).filter((row) => row !== null);
 
-/** What a service of a rendered model grants to its containers. */
+/** The privileges that a service of a rendered model grants to its containers. */
 export function serviceAllowance(rendered: RenderedService): Allowance {
   return {
     may: rows.flatMap(({ may }) => may?.(rendered) ?? []),
@@ -204,12 +204,12 @@ export function containerFactsOf(container: CreatedContainer, created: CreatedRe
   return rows.flatMap(({ has }) => has?.({ container, created, dir }) ?? []);
 }
 
-/** The fact that a mounted volume is the project's own. */
+/** The fact that a mounted volume belongs to the project. */
 function ownVolumeFact(name: string): string {
   return `volume of the project ${name}`;
 }
 
-/** The fact that a network is the project's own. */
+/** The fact that a network belongs to the project. */
 function ownNetworkFact(name: string): string {
   return `network of the project ${name}`;
 }
@@ -229,7 +229,7 @@ function mayMount(rendered: RenderedService): string[] {
   ];
 }
 
-/** An engine or compose that does not know `subpath` mounts the whole volume. */
+/** An engine or compose without support for `subpath` mounts the whole volume. */
 function mustMount(rendered: RenderedService): string[] {
   const required = namedMounts(rendered).filter(({ isRequired }) => isRequired);
   const isMounted = (name: string) => required.some(({ typeAndSource }) => typeAndSource === `volume ${name}`);
@@ -277,7 +277,7 @@ function pathInRelease(path: string, dir: string): string | null {
   return match && `./${(match[1] ?? '').slice(1)}`;
 }
 
-/** The networks of a service: those that it may be on, and must be. */
+/** The networks of a service: those that it may use, and those that it must use. */
 function networkAllowance({ service, root }: RenderedService): Allowance {
   const mode = textOf(service['network_mode']);
   const engineDefaults = ['network bridge', 'network podman'];
@@ -299,7 +299,7 @@ function hasNetworks({ container: { HostConfig, NetworkSettings }, created }: Co
   return [...names.map((name) => `network ${name}`), ...own.map(({ name }) => ownNetworkFact(name))];
 }
 
-/** True for a service that asks for a GPU or another device of a driver. */
+/** True for a service that requests a GPU or another device of a driver. */
 function requestsDevice(service: ModelObject): boolean {
   const reserved = objectOf(objectOf(objectOf(service['deploy'])['resources'])['reservations'])['devices'];
   return listOf(service['gpus']).length + listOf(reserved).length > 0 || textOf(service['gpus']) !== '';

@@ -48,8 +48,8 @@ export function finishedServices(record: ReleaseRecord | null): Set<string> {
 }
 
 /**
- * The services without restart policy and healthcheck that have ended with 0, sorted; one that ended before needs no
- * container any more, and one that finished before the release was applied is among its jobs.
+ * The services without restart policy and healthcheck that have ended with 0, sorted. They no longer need a container.
+ * A one-shot that finished before the release was applied is among its jobs instead.
  */
 export function endedServices(
   { services, jobs = [], ended = [] }: ReleaseRecord,
@@ -67,14 +67,14 @@ export function endedServices(
     .sort();
 }
 
-/** What an operator should know of a release whose containers may write to its bundle; null without such a mount. */
+/** A note for the operator about a release whose containers may write to its bundle; null without such a mount. */
 export function writableLine({ writable = [] }: Pick<ReleaseRecord, 'writable'>): string | null {
   if (writable.length === 0) return null;
   const paths = writable.map((path) => `./${printable(path)}`).join(', ');
   return `writable: containers can write to ${paths} of the bundle; new bundles with such a mount are refused: mount it with :ro, or use a named volume`;
 }
 
-/** Images whose reference now stands for another image in a running container. */
+/** Images whose reference now names another image in a running container. */
 export function replacedImages<T extends { reference: string; id: string }>(
   recorded: readonly T[],
   running: readonly { image: string; imageId: string }[],
@@ -88,7 +88,7 @@ export function replacedImages<T extends { reference: string; id: string }>(
 export interface ReleaseWait {
   /** Until its containers are healthy. */
   healthS: number;
-  /** What `compose up` waits for, jobs included. */
+  /** The dependencies that `compose up` waits for, including jobs. */
   startS: number;
 }
 
@@ -101,7 +101,8 @@ interface WaitLimits {
 
 /**
  * The wait for the services of a release, by the healthchecks of its created containers, in which the engine has merged
- * those of file and image. It is never longer than the limit: a release that was applied before a limit existed runs on.
+ * the healthchecks of file and image. It is never longer than the limit: a release that was applied before a limit
+ * existed continues to run.
  */
 export function releaseWaitOf(
   services: readonly RecordedService[],

@@ -7,7 +7,7 @@ const Name = Type.String();
 const Names = Type.Array(Name);
 const Count = Type.Integer({ minimum: 0 });
 
-/** A list that nothing changes. */
+/** A read-only list. */
 function List<Schema extends TSchema>(schema: Schema) {
   return Type.Immutable(Type.Array(schema));
 }
@@ -24,7 +24,7 @@ const Service = Type.Object({
   restarts_with: Type.Optional(Names),
 });
 
-/** A container of a release. What it runs cannot change under one id, except for its networks and its name. */
+/** A container of a release. Its parameters cannot change under one id, except for its networks and its name. */
 const Container = Type.Object({
   id: Name,
   service: Name,
@@ -32,7 +32,7 @@ const Container = Type.Object({
   image: Name,
   /** Names of its networks, sorted. */
   networks: List(Name),
-  /** Its volumes, anonymous ones too. */
+  /** Its volumes, including anonymous ones. */
   volumes: List(Type.Object({ name: Name, target: Name })),
   /** Its number among the replicas of the service, as compose counts. */
   number: Name,
@@ -48,17 +48,17 @@ const recordSchema = Type.Object({
   services: Type.Array(Service),
   /**
    * Image references of the release, and the id of each image when the release was applied. A reference that contains a
-   * secret is replaced by the image's id. The digest, `sha256:…`, is that by which the registry of the reference knows the image:
-   * null where the engine knows none.
+   * secret is replaced by the image's id. The digest, `sha256:…`, is the one by which the registry of the reference
+   * identifies the image: null if the engine has no digest.
    */
   images: Type.Array(Type.Object({ reference: Name, id: Nullable(Name), digest: Type.Optional(Nullable(Name)) })),
   /** Paths of the compose files in the release. */
   compose: Names,
-  /** The chosen profiles. Absent: none. */
+  /** The chosen profiles; absent without profiles. */
   profiles: Type.Optional(Names),
-  /** Variables of the bundle that are no secrets. */
+  /** Variables of the bundle that are not secrets. */
   variables: Type.Optional(Values(Name)),
-  /** Who signed the bundle. */
+  /** The signers of the bundle. */
   signers: Type.Optional(List(Name)),
   /** Images whose signatures were verified. */
   verified_images: Type.Optional(List(Type.Object({ service: Name, image: Name, digest: Name, signers: List(Name) }))),
@@ -68,13 +68,15 @@ const recordSchema = Type.Object({
   ),
   /** Paths of the bundle that containers may write to. */
   writable: Type.Optional(List(Name)),
-  /** Services of kind `once` that ended with 0 after the release was applied. Absent while there are none. */
+  /**
+   * Services of kind `once` that ended with 0 after the release was applied. Absent while there are no such services.
+   */
   ended: Type.Optional(List(Name)),
   /** Identifies the `.env` that the agent wrote, by its size and a keyed digest: a plain one would allow to guess the values. */
   env: Type.Optional(Type.Object({ bytes: Count, mac: Name, key: Name })),
   /** The containers that the agent created or adopted. Absent until the release starts. */
   containers: Type.Optional(List(Container)),
-  /** The volumes that these containers mount, with when they were created by the engine and by the file system. */
+  /** The volumes that these containers mount, with their creation times by the engine and by the file system. */
   volumes: Type.Optional(List(Type.Object({ name: Name, created_at: Nullable(Name), born_at: Nullable(Name) }))),
 });
 

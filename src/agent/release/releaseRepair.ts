@@ -86,9 +86,9 @@ function modeOf({ mode }: Stats): number {
   return mode & 0o7777;
 }
 
-/** What a repair could not simply replace. */
+/** The parts of a repair that needed more than a replacement. */
 interface RepairResult {
-  /** Paths, each with the new name of what was in its place. */
+  /** Paths, each with the new name of the file or directory that was in its place. */
   movedAside: [string, string][];
   /** Paths in a directory owned by a container, where the agent may not write. */
   skipped: string[];
@@ -125,7 +125,7 @@ export async function repairFiles(
   return result;
 }
 
-/** Clears a path; returns the new name of what was there, null when nothing was kept. */
+/** Clears a path; returns the new name of its old content, null when nothing was kept. */
 async function clearPath(target: string, options: { isDirectory: boolean; isKept: boolean }): Promise<string | null> {
   const found = await lstat(target).catch((error: unknown) => {
     if (isENOENT(error)) return null;
@@ -187,10 +187,10 @@ function pathOf(fd: number): string {
   return `/proc/self/fd/${fd}`;
 }
 
-/** A release that may hold files of others. */
+/** A release that may contain files that others wrote. */
 interface SearchedRelease {
   dir: string;
-  /** Null where it is not known: then every file counts as one of others. */
+  /** Null if it is unknown: then every file counts as written by others. */
   inventory: Inventory | null;
   /** The search ends after this many paths. */
   limit: number;
@@ -239,12 +239,12 @@ async function findAdded(
   return found;
 }
 
-/** The generated files of a release, and what a cut write of one leaves. */
+/** The generated files of a release, and temporary files of interrupted writes. */
 function isOfAgent(name: string): boolean {
   return /^\.(env|deployd)(\.|$)/.test(name);
 }
 
-/** A file that is missing holds nothing; one that cannot be read may. */
+/** A missing file contains nothing; an unreadable one may. */
 async function isChanged(
   path: string,
   bundled: { size: number; sha256: string },

@@ -17,7 +17,7 @@ describe('current', () => {
     expect(await current.sha()).toBeNull();
   });
 
-  it('points to the release that was set last', async () => {
+  it('points to the release that was last set', async () => {
     await current.set(a);
     await current.set(b);
     expect(await current.sha()).toBe(b);

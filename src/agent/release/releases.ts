@@ -39,10 +39,10 @@ export async function openReleases(stateDir: string, env: string): Promise<Relea
 }
 
 /**
- * `releases/<sha>`, the link `current`, cached bundles and the staging directory of one env.
+ * `releases/<sha>`, the link `current`, cached bundles and the staging directory of one environment.
  *
  * - A release exists completely or not at all: it is moved in from staging, and out to staging before it is deleted.
- * - Paths are built from nothing but the env and digests.
+ * - Paths are built only from the environment's name and digests.
  */
 export class Releases extends GeneratedFiles {
   readonly #stateDir: string;
@@ -108,14 +108,14 @@ export class Releases extends GeneratedFiles {
     await renameDurably(staging, this.pathOf(sha));
   }
 
-  /** Removes an unpacked bundle, as far as that is done quickly; `removeLeftovers` removes the rest. */
+  /** Removes an unpacked bundle within the time limit; `removeLeftovers` removes the rest. */
   async clearStaging(sha: Sha, signal: AbortSignal): Promise<void> {
     await removeTree(this.stagingOf(sha), { signal, untilMs: monotonicMs() + removalTimeoutMs });
   }
 
   /**
-   * Removes a release, its secrets first. What cannot be removed now (very many files of a container, files of another
-   * owner) stays in staging, where `removeLeftovers` tries again. Throws `DISK_WRITE_FAILED`.
+   * Removes a release, its secrets first. Files that cannot be removed now (very many files of a container, files of
+   * another owner) stay in staging, where `removeLeftovers` tries again. Throws `DISK_WRITE_FAILED`.
    */
   async remove(sha: Sha, signal: AbortSignal): Promise<void> {
     if (!(await this.exists(sha))) return;
@@ -131,9 +131,9 @@ export class Releases extends GeneratedFiles {
   }
 
   /**
-   * Removes leftovers of interrupted ticks: staging, temporaries, and every bundle except `wanted` and those of
-   * releases, which may be needed to repair them. Returns the paths that cannot be removed; a removal that takes long
-   * is continued by the next call. Throws `DISK_WRITE_FAILED`.
+   * Removes leftovers of interrupted ticks: staging, temporary files, and every bundle except `wanted` and the bundles
+   * of releases, which may be needed to repair them. Returns the paths that cannot be removed; a long removal is
+   * continued by the next call. Throws `DISK_WRITE_FAILED`.
    */
   async removeLeftovers(wanted: Sha | null, signal: AbortSignal): Promise<string[]> {
     const releases = await this.list();
@@ -209,7 +209,7 @@ export class CurrentLink {
     await removeDurably(this.#path);
   }
 
-  /** Null without a link, empty for anything but a link. Throws any other error of the disk. */
+  /** Null without a link, empty for anything other than a link. Throws any other error of the disk. */
   async #target(): Promise<string | null> {
     return readlink(this.#path).catch((error: unknown) => {
       if (isENOENT(error)) return null;

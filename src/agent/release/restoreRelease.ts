@@ -16,7 +16,7 @@ import type { RepairDependencies } from './integrity.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 
-/** What starting a release again takes. */
+/** Dependencies of starting a release again. */
 export interface RestoreDependencies extends RepairDependencies {
   readonly vault: Vault;
   readonly state: StateStore;
@@ -25,12 +25,12 @@ export interface RestoreDependencies extends RepairDependencies {
 }
 
 /**
- * Starts a release that was applied before, with the files of its bundle, its own `.env` and the image ids it ran; then ends the
- * recorded attempt and removes resources that only the attempt created.
+ * Starts a release that was applied before, with the files of its bundle, its own `.env` and the image ids it ran; then
+ * ends the recorded attempt and removes resources that only the attempt created.
  * - A missing image is pulled by its recorded digest only.
- * - Throws `RELEASE_INCOMPLETE` when the release cannot run as it did.
+ * - Throws `RELEASE_INCOMPLETE` when the release cannot run as before.
  * - A failure to set `current` is thrown after everything else is done.
- * - A failure counts as a try to undo the attempt, which ends unfinished after three (spec §12.5).
+ * - Each failure counts as one try to revert the attempt; after three tries the revert ends unfinished (spec §12.5).
  */
 export async function restoreRelease(
   deps: RestoreDependencies,
@@ -42,7 +42,10 @@ export async function restoreRelease(
   });
 }
 
-/** Counts a failed try; the error of the last one says that the revert ends. An engine that is away, and SIGTERM, count nothing. */
+/**
+ * Counts a failed try; the error of the last one says that the revert ends. An unavailable engine and SIGTERM are not
+ * counted.
+ */
 async function countTry(deps: RestoreDependencies, error: unknown): Promise<unknown> {
   const { recordDecision, state } = deps;
   if (!(error instanceof Fault) || isInterruption(error) || error.code === 'RUNTIME_UNAVAILABLE') return error;
@@ -126,7 +129,7 @@ async function registerValuesForRedaction(
 
 type EnvReader = Pick<RestoreDependencies, 'releases' | 'vault'>;
 
-/** Where the secrets of a host are, and what is told of them. */
+/** The locations of a host's secrets, and the data that is shown about them. */
 interface HostSecrets {
   credentials: Credentials;
   releases: Releases;
@@ -134,8 +137,8 @@ interface HostSecrets {
 }
 
 /**
- * Registers the token, and the values of every release on the disk, for redaction: what a container has printed may be of any of
- * them. Throws a fault where one of these cannot be read: then nothing may be shown.
+ * Registers the token, and the values of every release on disk, for redaction: the output of a container may contain
+ * any of them. Throws a fault if one of these cannot be read: then nothing may be shown.
  */
 export async function registerHostSecrets({ credentials, releases, vault }: HostSecrets): Promise<void> {
   const token = await credentials.readToken();
@@ -153,7 +156,7 @@ function unreadable(sha: Sha): Error {
   );
 }
 
-/** The fault of a release that cannot run again as it did. */
+/** The fault of a release that cannot run again as before. */
 export function incompleteFault(what: string): Fault {
   return new Fault('failed', `failed: ${what}`, { code: 'RELEASE_INCOMPLETE' });
 }

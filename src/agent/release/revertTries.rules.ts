@@ -9,7 +9,7 @@ interface Tried {
   unreverted?: UnfinishedRevert | null;
 }
 
-/** The state after a failed try to start the applied release again; empty when no attempt had to be undone. */
+/** The state after a failed try to start the applied release again; empty when there was no attempt to revert. */
 export function afterFailedTry(
   { attempt, unreverted = null }: Tried,
   { line, code }: Pick<UnfinishedRevert, 'line' | 'code'>,
@@ -29,7 +29,7 @@ export function isTryDue({ code, retry_at }: UnfinishedRevert, isAnyUnhealthy: b
   return remainingPauseS(retry_at, now) === 0 || (code === 'UNHEALTHY' && !isAnyUnhealthy);
 }
 
-/** What the journal, the reports, status and doctor say of it. */
+/** The description in the journal, the reports, status and doctor. */
 export function describeUnfinished({ tries, line }: UnfinishedRevert): string {
   return `revert not finished after ${tries} tries: ${line}`;
 }

@@ -12,9 +12,9 @@ import { type InspectedContainer, isRestartedByEngine, type ObservedContainer } 
 import type { Concealed } from '../../../machines/types.ts';
 import { objectOf, textOf, textsOf } from './model.rules.ts';
 
-/** What a release keeps of a service, so that it can be judged without the model. */
+/** The facts of a service that a release records, so that its health can be determined without the model. */
 export interface ServiceFacts extends ServiceRole {
-  /** Seconds until it is healthy at the latest, by the healthcheck of the file; 0 without one there. */
+  /** Maximum number of seconds until it is healthy, by the healthcheck of the file; 0 without one. */
   demand_s: number;
   /** The services that it waits for. */
   after: readonly Prerequisite[];
@@ -25,19 +25,22 @@ export function writtenServicesIn(model: unknown): WrittenService[] {
   return writtenServicesOf(serviceLayers([{ root: nodeFromJson(model) }]));
 }
 
-/** What the record of a release keeps of a service. */
+/** The facts of a service in the record of a release. */
 export function serviceFactsOf({ kind, jobReason, healthcheck, after }: WrittenService): ServiceFacts {
   const demand_s = healthDemandOf(healthcheck).seconds;
   return { kind, ...(jobReason !== null && { job_by: jobReason }), demand_s, after };
 }
 
-/** What a release says of a service's end; nothing in a record of an older version, where the container alone decides. */
+/** How a release defines a service's end; empty in a record of an older version, where the container alone decides. */
 export interface ServiceRole {
   kind?: ServiceKind;
   job_by?: JobReason;
 }
 
-/** True for a container that is awaited until it ends. One that only has no restart policy is none with a healthcheck. */
+/**
+ * True for a container that is awaited until it ends. A container without a restart policy but with a healthcheck is
+ * not a job.
+ */
 export function isJob({ kind, job_by }: ServiceRole, { health }: Pick<ObservedContainer, 'health'>): boolean {
   return kind === 'job' && (job_by !== 'restart' || health === null);
 }
@@ -56,10 +59,10 @@ export interface ExpectedService extends ServiceRole, LinkedService {
   replicas: number;
 }
 
-/** What a container takes from the container of another service. */
+/** The resources that a container takes from the container of another service. */
 type JoinedPart = 'network' | 'pid' | 'ipc' | 'volumes';
 
-/** How a service hangs on other services of its release. */
+/** The dependencies of a service on other services of its release. */
 export interface ServiceEdges {
   /** Services whose namespace it shares, or whose volumes it mounts. */
   joins: { service: string; part: JoinedPart }[];
@@ -113,9 +116,10 @@ interface DependentRestart {
 }
 
 /**
- * The next services to restart after a start of the release, since they run for longer than a service that they hang on: one
- * whose namespace they share, or one that was started since `before` (starts by container) and that restarts them. They are
- * those that hang on no other such service, so that the order of dependencies is kept.
+ * The next services to restart after a start of the release, because they have run for longer than a service that they
+ * depend on. That service either shares its namespace with them, or was started since `before` (starts by container)
+ * and restarts them. Only services that depend on no other such service are returned, so that the order of dependencies
+ * is kept.
  */
 export function nextRestarts(
   services: readonly LinkedService[],
@@ -144,7 +148,7 @@ export function nextRestarts(
   return next.length > 0 ? next : found.slice(0, 1);
 }
 
-/** The services that a service hangs on, directly or by others. */
+/** The services that a service depends on, directly or indirectly. */
 function dependenciesOf(linked: ReadonlyMap<string, LinkedService>, name: string): string[] {
   const all = new Set([name]);
   for (const each of all) {
@@ -166,14 +170,14 @@ export function referredServices(services: readonly LinkedService[]): Set<string
   return new Set(services.flatMap(({ joins = [] }) => joins.map(({ service }) => service)));
 }
 
-/** A finished one-shot, with what identifies its run. */
+/** A finished one-shot, with the facts that identify its run. */
 export interface OneShot {
   service: string;
   /** Keyed digest of its definition, without the image. */
   fingerprint: string;
   /** Id of the image that it ran. */
   image: string;
-  /** Engine names of its named volumes, including those of `volumes_from`. */
+  /** Engine names of its named volumes, including volumes by `volumes_from`. */
   volumes: string[];
 }
 
@@ -187,7 +191,7 @@ interface ServiceDefinition {
   volumes: string[];
 }
 
-/** What a service of the new release consists of, without any value of a secret. */
+/** The parts of a service of the new release, without any secret value. */
 export interface ServiceFingerprint {
   fingerprint: string;
   image: Concealed;
@@ -199,8 +203,8 @@ export interface ServiceFingerprint {
 export type ServiceFingerprints = ReadonlyMap<string, ServiceFingerprint>;
 
 /**
- * The services of a rendered model, by what a run depends on: without the release's directory, `depends_on` and
- * `pull_policy`.
+ * The services of a rendered model, reduced to the facts that a run depends on: without the release's directory,
+ * `depends_on` and `pull_policy`.
  */
 export function serviceDefinitionsOf(model: unknown, dir: string): Map<string, ServiceDefinition> {
   const rendered = model as RenderedModel;

@@ -15,11 +15,11 @@ it('finds the anonymous volumes of records, each once', () => {
   expect(anonymousVolumesIn([record(a, 'shop_data'), record(a, b), {}])).toEqual([volume(a), volume(b)]);
 });
 
-it('remembers those of a removed release which the engine still has', () => {
+it('keeps the names of volumes of a removed release that still exist on the engine', () => {
   expect(rememberVolumes([volume(a), volume(b)], record(b, c), new Set([b, c]))).toEqual([volume(b), volume(c)]);
 });
 
-it('names those that no container mounts, the largest first', () => {
+it('lists the volumes that no container mounts, the largest first', () => {
   const volumes = [
     { name: a, size: 1, isMounted: false },
     { name: b, size: 2, isMounted: true },

@@ -91,7 +91,7 @@ describe('a volume in doubt', () => {
     expect(lost).toEqual(how === null ? [] : [{ name: 'p_data', how, services: ['db'] }]);
   });
 
-  it('is described by its name, an anonymous one by the beginning of it', () => {
+  it('is described by its name, an anonymous one by the beginning of its name', () => {
     expect(describeLoss({ name: 'p_data', how: 'lost', services: [] })).toBe('volume p_data is gone');
     expect(describeLoss({ name: 'p_data', how: 'recreated', services: [] })).toBe(
       'volume p_data was removed and created again',
@@ -108,7 +108,7 @@ it('finds the anonymous volumes of removed containers that nobody mounts', () =>
   expect(detachedVolumes(record, [present('c1')], [cache])).toEqual([]);
 });
 
-it('forgets volumes that an operator gave up', () => {
+it('discards volumes that an operator gave up', () => {
   const forgotten = withoutVolumes(record, ['p_data']);
   expect(forgotten).toEqual({
     containers: [{ ...db, volumes: [{ name: anonymous, target: '/cache' }] }],

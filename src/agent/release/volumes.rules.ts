@@ -26,7 +26,7 @@ export function volumesInDoubt(
   });
 }
 
-/** Those of them that are lost, by the volumes that the engine has. */
+/** The volumes in doubt that are lost, according to the engine's volumes. */
 export function lostVolumes(
   doubtful: readonly RecordedVolume[],
   { containers = [] }: VolumeRecord,
@@ -48,7 +48,7 @@ export function describeLoss({ name, how }: LostVolume): string {
   return how === 'lost' ? `${shown} is gone` : `${shown} was removed and created again`;
 }
 
-/** The record without volumes that an operator gave up: nobody misses them from now on. */
+/** The record without volumes that an operator gave up: from now on their loss is not reported. */
 export function withoutVolumes<T extends VolumeRecord>(record: T, names: readonly string[]): T {
   const isKept = ({ name }: { name: string }) => !names.includes(name);
   const containers = record.containers?.map((each) => ({ ...each, volumes: each.volumes.filter(isKept) }));
@@ -93,7 +93,7 @@ function isAnother(recorded: RecordedVolume, found: RecordedVolume, hasStableTim
   return Date.parse(created_at) !== Date.parse(found.created_at);
 }
 
-/** How many are remembered after their releases are gone; the newest are kept. */
+/** Maximum number of volumes that are kept after their releases are gone; the newest are kept. */
 const maxRemembered = 500;
 
 /** The anonymous volumes that release records name, each once. */
@@ -104,7 +104,10 @@ export function anonymousVolumesIn(records: readonly Pick<ReleaseRecord, 'contai
   return [...new Map(mounted.filter(({ name }) => isAnonymous(name)).map((volume) => [volume.name, volume])).values()];
 }
 
-/** What is remembered once a release is removed: its anonymous volumes too, without those that the engine has no more. */
+/**
+ * The list after the removal of a release: also its anonymous volumes, without those that no longer exist on the
+ * engine.
+ */
 export function rememberVolumes(
   remembered: readonly AnonymousVolume[],
   removed: Pick<ReleaseRecord, 'containers'>,
@@ -114,7 +117,7 @@ export function rememberVolumes(
   return [...all.values()].filter(({ name }) => existing.has(name)).slice(-maxRemembered);
 }
 
-/** Those that the engine has and no container mounts, the largest first. */
+/** The existing volumes that no container mounts, the largest first. */
 export function unusedVolumes(
   known: readonly AnonymousVolume[],
   volumes: readonly VolumeUse[],
@@ -139,15 +142,17 @@ interface PurgeFacts {
   denied: boolean;
 }
 
-/** The volume rule (spec §7): `-v` only when a purge is requested, and only on an env known to be no production env,
- * on a host that does not deny it. */
+/**
+ * The volume rule (spec §7): `-v` only when a purge is requested, and only in an environment that is known not to be
+ * production, on a host that does not deny it.
+ */
 export function mayRemoveVolumes(facts: PurgeFacts): boolean {
   return facts.production === false && !facts.denied && isPurgeRequested(facts);
 }
 
 /**
- * The journal line of a requested purge that is not done, null when there is none. `volumes` are the project's volumes; without
- * any, an env whose production status is unknown has nothing to lose.
+ * The journal line of a requested purge that is not performed, null if there is none. `volumes` are the project's
+ * volumes; without any, an environment with unknown production status has nothing to lose.
  */
 export function formatIgnoredPurge(facts: PurgeFacts, volumes: readonly string[]): string | null {
   if (!isPurgeRequested(facts) || mayRemoveVolumes(facts)) return null;
@@ -159,8 +164,8 @@ export function formatIgnoredPurge(facts: PurgeFacts, volumes: readonly string[]
 }
 
 /**
- * Production status of an env, from its releases: true when one says so, false when all say no, null when one is unknown or
- * there is none (spec §7.1).
+ * Production status of an environment, from its releases: true when one says so, false when all say no, null when one
+ * is unknown or there are no releases (spec §7.1).
  */
 export function productionOf(statuses: readonly (boolean | null)[]): boolean | null {
   if (statuses.includes(true)) return true;
@@ -234,7 +239,9 @@ export function pendingSince({ since }: PendingPurge, now: Date): string {
   return Date.parse(since) > now.getTime() ? now.toISOString() : since;
 }
 
-/** The pending purge after a `down`, null for none. Resources that were pending before keep their start time. */
+/**
+ * The pending purge after a `down`, null if there is none. Resources that were pending before keep their start time.
+ */
 export function pendingPurgeOf(
   remaining: ProjectResources,
   before: PendingPurge | null,

@@ -10,11 +10,12 @@ const unknownFallback = -1;
 /**
  * Finds all occurrences of many words at once, in time linear in the text (the automaton of Aho and Corasick).
  * - States are numbered breadth-first, so the children of a state are adjacent and sorted by code unit.
- * - The fallback of a state beyond the dense ones is computed when a text first reaches it: few ever are.
+ * - The fallback of a state beyond the dense ones is computed when a text first reaches it, because texts reach only a
+ * few.
  * - State 0 is the root. The caller passes the state from one chunk of the text to the next.
  */
 export class AhoCorasick {
-  /** How many last code units of the text could begin a word: the caller must not release them yet. */
+  /** Number of code units at the end of the text that could begin a word: the caller must not release them yet. */
   readonly depth: Int32Array;
   /** Length of the longest word that ends in a state, or 0; valid for states that a text has reached. */
   readonly longest: Int32Array;
