@@ -32,7 +32,7 @@ const before = { at: daysAgo(2), outcome: 'heartbeat', code: null, detail: null 
 it.each([
   ['a host', offline],
   ['a laptop that has an alarm', laptop],
-])('alarms for %s that has been offline for too long, and says so', async (_, outcome) => {
+])('logs an alarm for %s that has been offline for too long, and records it', async (_, outcome) => {
   const at = daysAgo(2);
   const { offlineAlarm, errors, state } = await record({ ...checkedIn(at), last_outcome: before }, outcome);
   const line = `no check-in since ${at}, for longer than offline_alarm_s (86400 s)`;
@@ -48,7 +48,7 @@ it.each<[string, Partial<State>, Outcome, object]>([
   ['a bootstrap by hand', checkedIn(daysAgo(2)), offline, { intent: 'bootstrap' }],
   ['a tick that has checked in and then lost the secretstore', checkedIn(daysAgo(2)), offline, { desired: {} }],
   ['a tick that another one kept from its work', checkedIn(daysAgo(2)), plainOutcome('busy'), {}],
-])('does not alarm for %s', async (_, changed, outcome, more) => {
+])('logs no alarm for %s', async (_, changed, outcome, more) => {
   const { offlineAlarm, errors, state } = await record({ ...changed, last_outcome: before }, outcome, more);
   expect([offlineAlarm, errors, state.last_outcome]).toEqual([false, [], before]);
 });

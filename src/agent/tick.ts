@@ -28,7 +28,7 @@ import type { Credentials } from './token/credentials.ts';
 import type { Compose } from './engine/compose.ts';
 import { offlineAlarmLine, offlineSince } from './checkIn/checkInAge.rules.ts';
 
-/** What beginning and ending a tick take. */
+/** Dependencies of starting and ending a tick. */
 export interface TickDependencies extends GarbageDependencies, ReportDependencies {
   readonly settings: Settings;
   readonly releases: Releases;
@@ -42,7 +42,7 @@ export interface TickDependencies extends GarbageDependencies, ReportDependencie
   tick: TickScope;
 }
 
-/** A running tick: nothing that its services find out or make. */
+/** A running tick, without the results of its services. */
 export interface TickScope extends RunningTick {
   lock: Lock | null;
 }
@@ -137,9 +137,9 @@ interface EndedTick extends Pick<RunOptions, 'intent'>, Pick<ApplyStart, 'hold'>
 }
 
 /**
- * Records the outcome of the tick: `last_outcome` and, after a check-in, the report in the queue, in one durable write, so
- * that it survives outages and restarts; then cleans up the disk. A tick that decided nothing keeps the last outcome; one
- * that could not read the state changes nothing. Tells whether the host has been offline for too long.
+ * Records the outcome of the tick: `last_outcome` and, after a check-in, the report in the queue, in one durable write,
+ * so that it survives outages and restarts; then cleans up the disk. A tick that decided nothing keeps the last
+ * outcome; one that could not read the state changes nothing. Returns whether the host has been offline for too long.
  */
 export async function recordOutcome(deps: TickDependencies, result: EndedTick): Promise<RecordedTick> {
   const nothing = { offlineAlarm: false, heartbeat: null, containers: null };
@@ -157,7 +157,9 @@ function isOffline({ intent, outcome, desired }: EndedTick): boolean {
   return intent === 'tick' && desired === null && ['offline', 'offlineLaptop'].includes(outcome.ending);
 }
 
-/** Records since when the host has been offline; once that is too long, that is logged and becomes the last outcome (spec §8.1). */
+/**
+ * Records the start of the offline period; once it is too long, it is logged and becomes the last outcome (spec §8.1).
+ */
 async function recordOffline(deps: TickDependencies, outcome: Outcome): Promise<boolean> {
   const { settings, state, tick } = deps;
   const now = new Date();
@@ -170,7 +172,7 @@ async function recordOffline(deps: TickDependencies, outcome: Outcome): Promise<
   return line !== null;
 }
 
-/** Null where the tick has no report. */
+/** Null if the tick has no report. */
 async function updateState(
   deps: TickDependencies,
   { outcome, desired, observed }: EndedTick,

@@ -208,8 +208,8 @@ async function serviceNamesOf({ releases }: HealDependencies, sha: string): Prom
 }
 
 /**
- * Reverts a release like a failed apply if a service without a restart policy ended with an error soon after the apply:
- * outcome `failed`, and a growing pause before the bundle is tried again. Null if there is no such service.
+ * Reverts a release like a failed apply if a service without a restart policy ended with an error soon after the apply.
+ * The outcome is `failed`, and the pause before the next try grows. Null if there is no such service.
  */
 async function revertLateFailure(
   deps: HealDependencies,

@@ -41,8 +41,8 @@ export function openTerminal(paged: boolean, stream: Screen = process.stdout): T
 
 /**
  * Shows a text with a pager command, run by the shell. It is not an error if the reader quits early or interrupts.
- * `less` may not start a shell or write a file: it runs as the agent's user, who may have more rights than somebody
- * whom sudo permits to read a log.
+ * `less` may not start a shell or write a file: it runs as the agent's user, who may have more rights than a user
+ * who may only read logs through sudo.
  */
 async function page(text: string, command: string): Promise<void> {
   const ignore = () => undefined;

@@ -86,7 +86,7 @@ export class AhoCorasick {
     return state;
   }
 
-  /** Fills in the steps of a state: those of its fallback, overwritten by those to its children. */
+  /** Fills in the steps of a state: the steps of its fallback, overwritten by the steps to its children. */
   #precompute(state: number): void {
     const row = state * asciiCodeUnits;
     const suffix = (this.fallback[state] ?? 0) * asciiCodeUnits;
@@ -108,7 +108,8 @@ interface Trie {
 }
 
 /**
- * Inserts the sorted words in turn: a new state gets the next number of its depth, after those of all smaller depths.
+ * Inserts the sorted words in turn: a new state gets the next number of its depth, after the states of all smaller
+ * depths.
  */
 function buildTrie(words: readonly string[]): Trie {
   const shared = words.map((word, index) => commonPrefix(words[index - 1] ?? '', word));

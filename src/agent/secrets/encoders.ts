@@ -75,7 +75,7 @@ const cEscapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 };
 
-/** Quoting of shells; the forms of bash are those of its `printf %q`, `${name@Q}` and `declare -p`. */
+/** Quoting of shells; the forms of bash are the output of `printf %q`, `${name@Q}` and `declare -p`. */
 export const shellEncoders: Readonly<Record<string, Encoder>> = {
   'shell between single quotes': (text) => text.replaceAll("'", "'\\''"),
   'shell between both quotes': (text) => text.replaceAll("'", `'"'"'`),

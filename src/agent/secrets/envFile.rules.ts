@@ -19,7 +19,7 @@ export function renderEnvFile(values: ReadonlyMap<string, string>): string {
   return preamble + Array.from(values, ([name, value]) => `${name}="${quoteEnvValue(value)}"\n`).join('');
 }
 
-/** A value as it is written between the double quotes of a rendered `.env`. */
+/** A value in the form between the double quotes of a rendered `.env`. */
 export function quoteEnvValue(value: string): string {
   return value.replace(/[$\\"\r]/g, (character) => escapes[character] ?? character);
 }

@@ -15,7 +15,7 @@ describe('a memory sweep', () => {
     expect([true, true, false, false, true].map(isDue)).toEqual([true, false, true, true, false]);
   });
 
-  it('collects all that is no longer used, after each tick for which it is due, and keeps no process alive', async () => {
+  it('collects everything that is no longer used after each tick for which it is due, and keeps no process alive', async () => {
     const sweep = createMemorySweep();
     using sweeps = observeSweeps();
     const isSwept = async (tokenOnly: boolean) => {
@@ -57,7 +57,7 @@ it('overwrites every buffer with zeros', () => {
 });
 
 describe('the code units of a text', () => {
-  it('are those of the string', () => {
+  it('are equal to those in the string', () => {
     expect.assertions(1);
     withCodeUnits('aé😀', (units) => expect([...units]).toEqual([0x61, 0xe9, 0xd83d, 0xde00]));
   });

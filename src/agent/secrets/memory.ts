@@ -3,7 +3,7 @@ const SWEEP_DELAY_MS = 500;
 
 type Collect = (options: { type: 'major'; flavor: 'last-resort' }) => void;
 
-/** Of the ticks that held only the token, one in so many is followed by a sweep, starting with the first. */
+/** One in this many ticks that held only the token is followed by a sweep, starting with the first. */
 const TOKEN_ONLY_TICKS_PER_SWEEP = 10;
 
 /**
@@ -18,7 +18,8 @@ export function createSweepSchedule(): (tokenOnly: boolean) => boolean {
 /**
  * Schedules a garbage collection, which returns unused pages to the kernel, so that no copies of secrets stay in memory
  * while a loop sleeps.
- * - It takes longer than a healthy tick, and the token of such a tick is also in its file: hence the schedule.
+ * - It takes longer than a healthy tick, and the token of such a tick is also in its file. Therefore it does not run
+ * after every tick.
  * - It does not keep the process alive, and a further call restarts the delay.
  */
 export function createMemorySweep(): (tokenOnly: boolean) => void {

@@ -142,7 +142,7 @@ describe('no encoding of a secret', () => {
     );
   }, 600_000);
 
-  it('is found in a text without secrets, which stays as it is', () => {
+  it('is found in a text without secrets, which stays unchanged', () => {
     const words = fc
       .array(fc.string({ unit: fc.constantFrom(...Array.from('abc é\n-')), maxLength: 20 }))
       .map((all) => all.join(' '));

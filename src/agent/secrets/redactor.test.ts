@@ -208,7 +208,7 @@ describe('a stream', () => {
     expect(redactStream(['ab'], [text, '-end\n'])).toBe(`${text}-end\n`);
   });
 
-  it('waits for what follows a short value', () => {
+  it('waits for the text after a short value', () => {
     const secrets = ['c\n', 'a\nb'];
     expect(redactStream(secrets, ['is c', 'one\n'])).toBe('is cone\n');
     expect(redactStream(secrets, ['is c\n', 'one'])).toBe(`is ${mark}\none`);

@@ -10,7 +10,7 @@ const windowStep = windowUnits - 1;
 const firstHash = createHash();
 const secondHash = createHash();
 
-/** Bits used of the second hash; together with those of the first they fit into a number. */
+/** Bits used of the second hash; together with the bits of the first they fit into a number. */
 const secondHashBits = 21;
 
 /** Bits of the filter for each window; more bits make useless lookups rarer. */
@@ -27,7 +27,7 @@ export class RollingHashMatcher {
 
   #spansLines = false;
 
-  /** How many last code units of `text`, which may continue, could begin a window. */
+  /** Number of code units at the end of `text`, which may continue, that could begin a window. */
   undecidedUnits(text: string): number {
     if (this.isEmpty) return 0;
     const line = this.#spansLines ? text.length : text.length - text.lastIndexOf('\n') - 1;

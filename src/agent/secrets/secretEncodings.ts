@@ -20,13 +20,13 @@ const minFragmentLength = 4;
 
 /** The encodings in which a text is searched; each costs time and memory in proportion to the text. */
 export interface EncoderSet {
-  /** For the text as it is, with doubled dollarsDoubled, and as in `.env`. */
+  /** For the plain text, the text with doubled dollar signs, and its form in `.env`. */
   quotes: readonly Encoder[];
   /** For the results of `quotes`, except those as in `.env`. */
   nestingEncoders: readonly Encoder[];
-  /** For the text as it is and with doubled dollarsDoubled. */
+  /** For the plain text and the text with doubled dollar signs. */
   yamls: readonly Encoder[];
-  /** For the text as it is. */
+  /** For the plain text. */
   others: readonly Encoder[];
   urls: readonly Encoder[];
   dumps: readonly Encoder[];

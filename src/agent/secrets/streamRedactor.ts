@@ -68,13 +68,13 @@ export interface RedactionStream {
   endTruncated(): string;
 }
 
-/** The secrets to find in a text, besides token patterns. */
+/** The secrets to find in a text, in addition to token patterns. */
 export interface SecretMatchers {
   /** Encoded forms of the values that are redacted anywhere, and the mark itself. */
   values: AhoCorasick;
   /** The long forms, of which sufficiently long parts are redacted too. */
   longValues: RollingHashMatcher;
-  /** Encoded forms of the short values; null when there are none. */
+  /** Encoded forms of the short values; null if there are no short values. */
   shortValues: AhoCorasick | null;
 }
 

@@ -3,7 +3,7 @@ import { createRedactor, type Redactor } from './redactor.ts';
 import { createMemorySweep } from './memory.ts';
 import type { Concealed } from '../../../machines/types.ts';
 
-/** A token that a grant was exchanged for, and no check-in has decided about. */
+/** A token that a grant was exchanged for, and that no check-in has confirmed or rejected. */
 export interface CandidateToken {
   token: string;
   /** Seconds, at the time of its issue. */
@@ -49,7 +49,7 @@ export class Vault {
     return this.#candidate;
   }
 
-  /** The store token; throws when there is none. */
+  /** The store token; throws if there is no token. */
   token(): string {
     if (this.#token === null) throw new Error('the vault holds no token');
     return this.#token;
@@ -96,7 +96,7 @@ export class Vault {
     return this.redactor().redact(text) === text;
   }
 
-  /** Keeps a text that contains a secret; what is returned may travel, and `reveal` gives the text for it. */
+  /** Keeps a text that contains a secret; returns a key that may be passed on, for which `reveal` returns the text. */
   conceal(text: string): Concealed {
     if (this.isSecretFree(text)) return text as Concealed;
     const [known] = [...this.#concealed].find(([, each]) => each === text) ?? [];
@@ -116,7 +116,7 @@ export class Vault {
     this.#redactor = null;
   }
 
-  /** Notes that secrets enter memory which the vault does not know, such as the environment of a container. */
+  /** Records that secrets enter memory which the vault does not know, such as the environment of a container. */
   noteUntrackedSecrets(): void {
     this.#hasUntrackedSecrets = true;
   }
@@ -128,7 +128,8 @@ export class Vault {
   }
 
   /**
-   * Forgets all secrets and schedules a memory sweep. Call it when nothing can be printed any more: redaction ends too.
+   * Discards all secrets and schedules a memory sweep. Call it when nothing can be printed any more: redaction ends
+   * too.
    */
   clear(): void {
     const tokenOnly = !this.#hasUntrackedSecrets && this.#redacted.size === (this.hasToken() ? 1 : 0);

@@ -173,7 +173,7 @@ describe('syncing', () => {
 });
 
 describe('removing stale temporaries', () => {
-  it('removes those of dead processes and keeps those of running ones', async () => {
+  it('removes the temporary files of dead processes and keeps those from running ones', async () => {
     const deadPid = spawnSync(process.execPath, ['-e', '']).pid;
     const runningChild = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)']);
     try {

@@ -6,12 +6,12 @@ import { isENOENT, withDiskFault } from '../../core/errors.rules.ts';
 import { createFile, readdir, rename, symlink, syncPath, unlink, type WriteOptions } from './fileSystem.ts';
 
 /**
- * The only module that changes files, besides the archive, which fills a directory without readers, and the lock.
+ * The only module that changes files, except for the archive, which fills a directory without readers, and the lock.
  *
  * - A reader sees the old file or the new one, never a partial file or other permissions than the final ones.
  * - When a call returns, its change survives a power cut, unless the function says otherwise; when it throws, the old
- *   file is untouched.
- * - Temporaries of a killed process are recognized by name; `removeStaleTemporaries` removes them.
+ * file is untouched.
+ * - Temporary files of a killed process are recognised by name; `removeStaleTemporaries` removes them.
  */
 
 /** Replaces `path` with `data`; `mode` applies whatever the umask is. Throws `DISK_WRITE_FAILED`. */

@@ -97,7 +97,7 @@ export async function statIfExists(path: string): Promise<Stats | null> {
   }
 }
 
-/** The names in a directory; none when it is absent. Throws any other error of the disk. */
+/** The names in a directory; empty when it is absent. Throws any other error of the disk. */
 export async function readdirIfExists(dir: string): Promise<string[]> {
   return readdir(dir).catch((error: unknown) => {
     if (isENOENT(error)) return [];

@@ -2,7 +2,7 @@ import { isTimestamp } from '../../core/formats.rules.ts';
 import type { Ending } from '../../../machines/endings.ts';
 import type { Hold, Sha } from '../../../machines/types.ts';
 
-/** One line of `history.jsonl`: a tick that mattered, or what an operator ordered. Times are RFC 3339 in UTC. */
+/** One line of `history.jsonl`: a tick that mattered, or an order of an operator. Times are RFC 3339 in UTC. */
 export type HistoryEntry = TickEntry | HoldEntry | UnholdEntry;
 
 /** A tick that mattered. */
@@ -15,19 +15,19 @@ export interface TickEntry {
   tick: string;
   ms: number;
   ending: Ending;
-  /** True when it started again what was not well. */
+  /** True when it healed unhealthy services. */
   healed: boolean;
-  /** True when the previous release was brought back. */
+  /** True when the previous release was restored. */
   reverted: boolean;
   /** Codes of the refusals or the failure. */
   codes: string[];
-  /** The desired bundle; null when none is, or when the tick did not learn it. */
+  /** The desired bundle; null if there is none, or the tick did not learn it. */
   sha: Sha | null;
   /** Version of the bundle, once it is applied. */
   version: string | null;
-  /** Who signed it, as far as the tick asked. */
+  /** Its signers, if the tick verified them. */
   signers: readonly string[];
-  /** One line without a secret; null when there is nothing to tell. */
+  /** One line without a secret; null without a detail. */
   reason: string | null;
 }
 
@@ -45,7 +45,7 @@ interface UnholdEntry {
   at: string;
 }
 
-/** Lines that are kept, the newest. */
+/** Maximum number of lines; the newest are kept. */
 const maxHistoryLines = 500;
 
 /** The text of the file with one more entry; lines that this version cannot read stay until they are the oldest. */

@@ -8,13 +8,13 @@ import { diskFault, isEACCES, isEEXIST, isENOENT, isNotAFile } from '../../core/
 import { readRegularFile } from '../../core/files.ts';
 
 /**
- * One tick at a time in a state directory (spec §13).
+ * Allows one tick at a time in a state directory (spec §13).
  *
  * - `lock.guard` is decisive: a tick holds the kernel's lock on it (through SQLite, which uses fcntl) from before it
- *   first reads `lock` until after its last access. The kernel releases it when the process dies, and children do not
- *   inherit it.
- * - So the holder of the guard may judge `lock`: a file there is from a dead tick or another tool, and is removed. Only
- *   the record of a live process (whose guard file was removed) is respected.
+ * first reads `lock` until after its last access. The kernel releases it when the process dies, and children do not
+ * inherit it.
+ * - So the holder of the guard may interpret `lock`: a file there is from a dead tick or another tool, and is removed.
+ * Only the record of a live process (whose guard file was removed) is respected.
  * - `lock` is for people and tools: created by the `lockfile` package, with the holder and start time inside.
  * - The guard file is never written to, and never removed: two ticks could then hold two files of that name.
  * - Closing any descriptor of the guard file in a process releases that process's lock. Nothing else may open it there.
@@ -154,7 +154,7 @@ function busyFault(stateDir: string): Fault {
   return new Fault('busy', `another tick holds the lock: pid=${pid} since=${since}`);
 }
 
-/** Who holds the lock; `since` is RFC 3339 UTC. */
+/** The holder of the lock; `since` is RFC 3339 UTC. */
 export interface LockHolder {
   held: boolean;
   pid: number | null;

@@ -8,7 +8,7 @@ export type Baseline = Given<'baseline'>;
 export type Trial = Given<'trial'>;
 export type VerifiedImage = Given<'applied_images'>[number];
 export type AnonymousVolume = Given<'left_volumes'>[number];
-/** A volume that a release had and that holds its data no more. */
+/** A volume that a release had and that no longer contains its data. */
 export type LostVolume = Omit<Given<'lost_volumes'>[number], 'at'>;
 export type PendingPurge = Given<'purge_pending'>;
 /** Engine names of the volumes and networks with the project's label. */
@@ -27,7 +27,7 @@ export interface InvalidState {
   fault: string;
 }
 
-/** What the state tells of the applied bundle while none is applied. */
+/** The state of the applied bundle while no bundle is applied. */
 export const nothingApplied = {
   applied_sha: null,
   applied_at: null,

@@ -95,7 +95,7 @@ export class StateFile {
     return releases.length > 0 || (await statIfExists(join(home, 'current'))) !== null;
   }
 
-  /** The file of this env; one of another env is parked under that env's name. */
+  /** The state file of this environment; the file of another environment is parked under that environment's name. */
   async #readOwnEnv(): Promise<State | InvalidState | null> {
     const found = await readState(this.#options.stateDir);
     if (found === null || isInvalidState(found) || found.env === this.#options.env) return found;
@@ -148,14 +148,14 @@ function formatState(state: State): string {
   return `${JSON.stringify(state, null, 2)}\n`;
 }
 
-/** What is kept of the past, newest first. Throws a fault of the disk. */
+/** The kept entries, newest first. Throws a fault of the disk. */
 export async function readHistory(stateDir: string): Promise<HistoryEntry[]> {
   return parseHistory(await readHistoryText(stateDir));
 }
 
 /**
- * Adds an entry and drops the oldest beyond the bound. Nothing but the last of two that are added at the very same time may be kept.
- * Throws a fault of the disk.
+ * Adds an entry and drops the oldest beyond the limit. If two are added at the very same time, only the last may be
+ * kept. Throws a fault of the disk.
  */
 export async function addToHistory(stateDir: string, entry: HistoryEntry): Promise<void> {
   await writeDurably(pathIn(stateDir), withEntry(await readHistoryText(stateDir), entry), 0o600);

@@ -29,23 +29,23 @@ const Token = Type.Object({
   creation_ttl_s: Nullable(Type.Number()),
   /** Error of the last renewal, null without one. */
   trouble: Nullable(Text),
-  /** Why the bootstrap grant on disk is not used; absent when none is refused. */
+  /** Why the bootstrap grant on disk is not used; absent if no grant is refused. */
   grant_refused: Type.Optional(Text),
 });
 
-/** What is remembered of the heals of one service. */
+/** The recorded heals of one service. */
 const Healing = Type.Object({
-  /** Ticks in a row that found it failed, each after a heal on the tick before. */
+  /** Number of ticks in a row that found it failed, each after a heal on the previous tick. */
   row: Count,
   /** Whether the last tick tried to heal it. */
   healed: Type.Boolean(),
   /** Heals since it was last healthy for long. */
   heals: Count,
-  /** When it was found failed last. */
+  /** When it was last found failed. */
   at: Time,
   /** When the next heal is due; null: at once. */
   retry_at: Nullable(Time),
-  /** The restarts of this container by the engine that were counted last, and when. */
+  /** The last counted number of restarts of this container by the engine, and the time. */
   restarts: Type.Optional(Type.Object({ id: Text, count: Count, at: Time })),
 });
 
@@ -56,12 +56,12 @@ interface CheckInBackoff {
   alone_until: string | null;
 }
 
-/** An image of a service that was signed by whom the host trusts. */
+/** An image of a service that was signed by a trusted signer. */
 const VerifiedImage = Type.Object({
   service: Text,
   /** Its reference as written in the bundle, with the digest. */
   image: Text,
-  /** `sha256:…` of its manifest, or of its index where it is for several architectures. */
+  /** `sha256:…` of its manifest, or of its index for a multi-architecture image. */
   digest: Text,
   signers: SomeNames,
 });
@@ -73,7 +73,7 @@ const stateSchema = Type.Object({
   applied_sha: Nullable(Sha256),
   applied_at: Nullable(Time),
   applied_version: Nullable(Text),
-  /** Highest `sequence` ever applied for this env; a `down` keeps it. */
+  /** Highest `sequence` ever applied for this environment; a `down` keeps it. */
   highest_sequence: Count,
   /** True when the last check-in or the last manifest declared this host production. */
   production: Type.Boolean(),
@@ -87,18 +87,21 @@ const stateSchema = Type.Object({
   token: Token,
   /** The report outbox: reports not delivered yet, oldest first. */
   pending_reports: Type.Array(Type.Unsafe<Report>(Type.Object({ report_id: Text }))),
-  /** Who signed the applied bundle. */
+  /** The signers of the applied bundle. */
   applied_signers: Type.Optional(SomeNames),
-  /** Who signed the images of the applied bundle. */
+  /** The signers of the images of the applied bundle. */
   applied_images: Type.Optional(Type.Immutable(Type.Array(VerifiedImage))),
-  /** True when it is unknown whether this is a production env. */
+  /** True when it is unknown whether this is a production environment. */
   production_unknown: Type.Optional(Type.Boolean()),
-  /** Services that were healed lately, by name. */
+  /** Recently healed services, by name. */
   healing: Type.Optional(Type.Unsafe<Readonly<Record<string, Static<typeof Healing>>>>(Values(Healing))),
-  /** The moment of the last check-in by a clock that nobody can set. */
+  /** The moment of the last check-in on a clock that cannot be set. */
   check_in_clock: Type.Optional(Type.Object({ at: Time, boot: Text, uptime_s: Type.Number({ minimum: 0 }) })),
   pace: Type.Optional(Type.Unsafe<CheckInBackoff>({})),
-  /** Volumes that were found lost since the last apply, until an operator accepts it; `recreated`: there is another one of its name. */
+  /**
+   * Volumes that were found lost since the last apply, until an operator accepts it; `recreated`: another volume has
+   * its name.
+   */
   lost_volumes: Type.Optional(
     Type.Array(
       Type.Object({
@@ -110,34 +113,34 @@ const stateSchema = Type.Object({
       }),
     ),
   ),
-  /** Anonymous volumes of releases that were removed, and where they were mounted. Absent while there are none. */
+  /** Anonymous volumes of removed releases, and their mount paths. Absent while there are no such volumes. */
   left_volumes: Type.Optional(Type.Array(Type.Object({ name: Text, service: Text, target: Text }))),
-  /** What a failure soon after the apply needs: the way back, and the failures before the apply. */
+  /** The facts for a failure soon after the apply: the previous release, and the failures before the apply. */
   trial: Type.Optional(
     Nullable(
       Type.Object({
         /** The applied bundle. */
         sha: Sha256,
-        /** The release that it replaced; null for a first one. */
+        /** The release that it replaced; null for the first one. */
         previous: Nullable(Sha256),
         failing: Failing,
       }),
     ),
   ),
-  /** Since when no check-in has succeeded, while that is so. */
+  /** Start of the current period without a successful check-in. */
   offline_since: Type.Optional(Nullable(Time)),
-  /** A revert that has ended unfinished, until a release is in force again. */
+  /** A revert that has ended unfinished, until a release is applied again. */
   unreverted: Type.Optional(
     Nullable(
       Type.Object({
-        /** The bundle that was to be undone. */
+        /** The bundle to revert. */
         sha: Sha256,
         /** How often the applied release could not be started again. */
         tries: Count,
-        /** Why the last try failed, and the code of that. */
+        /** Why the last try failed, and its code. */
         line: Text,
         code: Nullable(Text),
-        /** When the applied release is started again, unless a service of it is healed before. */
+        /** When the applied release is started again, unless one of its services is healed earlier. */
         retry_at: Time,
       }),
     ),
@@ -148,13 +151,13 @@ const stateSchema = Type.Object({
       Type.Object({
         /** The bundle of the latest attempt. */
         sha: Sha256,
-        /** Null when no volume may be removed: a production env, or one whose production status is unknown. */
+        /** Null when no volume may be removed: a production environment, or one whose production status is unknown. */
         volumes: Nullable(Names),
         networks: Names,
       }),
     ),
   ),
-  /** The swarm that this host was seen in last, and its node. */
+  /** The swarm that this host was last seen in, and its node. */
   swarm: Type.Optional(Nullable(Type.Object({ id: Text, node: Text }))),
   /** Resources that a `down` could not remove, and the time of the first try (spec §7.5). */
   purge_pending: Type.Optional(Nullable(Type.Object({ since: Time, volumes: Names, networks: Names }))),

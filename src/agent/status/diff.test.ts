@@ -66,7 +66,7 @@ async function release(sha: string, env: string): Promise<void> {
 
 const web = (image: string, more: object = {}) => ({ compose: { services: { web: { image, ...more } } } });
 
-it('tells how the desired bundle differs from the applied one', async () => {
+it('shows how the desired bundle differs from the applied one', async () => {
   await withState(await onHost(web('app:1')), await onHost(web('app:2')));
   expect([await run(), await run({ json: true })]).toEqual([1, 1]);
   expect(results[0]).toMatch(/^the bundles differ\n[^]* {2}~ web\n +~ image: app:1 → app:2\n/);
@@ -90,7 +90,7 @@ it('compares with another bundle', async () => {
   expect(results[0]).toContain('app:1 → app:3');
 });
 
-it('shows no value of a release, wherever somebody wrote it', async () => {
+it('shows no value of a release, wherever it was written', async () => {
   const secret = 'hunter"2\nhunter';
   const applied = await onHost(web('app:1', { environment: { A: secret } }));
   await withState(applied, await onHost(web('app:1', { environment: { A: 'other', B: `x ${secret} y` } })));

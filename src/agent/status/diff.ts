@@ -21,15 +21,15 @@ export interface DiffOptions {
   /** Path of a bundle to compare with; by default the desired one of the last check-in. */
   bundle: string | undefined;
   json: boolean;
-  /** Learns what is secret on this host. */
+  /** Collects the secret values on this host. */
   vault: Vault;
   /** Aborts the comparison; temporary directories are removed anyway. */
   signal: AbortSignal;
 }
 
 /**
- * `deployd diff`: how the desired bundle, or another one, differs from the applied one. Exit 0 when nothing does, else 1. Uses no
- * network or lock, and writes only to a temporary directory.
+ * `deployd diff`: how the desired bundle, or another one, differs from the applied one. Exits with 0 without
+ * differences, otherwise with 1. Uses no network or lock, and writes only to a temporary directory.
  */
 export async function diff(
   settings: Settings,
@@ -91,7 +91,7 @@ async function readSide(path: string, { env, limits }: Settings, signal: AbortSi
   });
 }
 
-/** Bundles hold no secrets, unless somebody wrote one into them. */
+/** Bundles contain no secrets, unless an author wrote one into them. */
 function redacted(found: BundleDiff, vault: Vault): BundleDiff {
   const redactor = vault.redactor();
   const text = JSON.stringify(found, (_key, value: unknown) =>

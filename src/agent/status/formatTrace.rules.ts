@@ -29,7 +29,7 @@ export function formatTraceLine(trace: Trace): string {
   return `${started_at.slice(0, 19)}Z  ${tick.slice(0, 8)}  ${formatDuration(ms).padStart(7)}  ${what}${ending}${named}: ${why}`;
 }
 
-/** The slowest states, without those of the tick that run another machine. */
+/** The slowest states, without the tick's states that run another machine. */
 function formatSlowest({ steps, ms }: Trace): string {
   const own = steps.filter((step) => !transientStates.has(step.state) && !steps.some((other) => isNested(other, step)));
   const slowest = own.toSorted((a, b) => b.ms - a.ms).slice(0, 3);
@@ -127,12 +127,12 @@ function describeDecision(decision: Decision): string {
   }
 }
 
-/** The nodes of a swarm on which something is not well. */
+/** The unhealthy nodes of a swarm. */
 function onNodes(nodes: readonly string[] = []): string {
   return nodes.length === 0 ? '' : `; on ${nodes.join(', ')}`;
 }
 
-/** A decision without facts. Traces of other versions of the agent, which are still on the disk, may have other words. */
+/** A decision without facts. Traces of other agent versions on disk may contain other words. */
 function describeEvent({ word }: { word: string }): string {
   return eventSentences[word] ?? word;
 }
@@ -221,7 +221,7 @@ function isRefusal(code: string): code is RefusalCode {
   return Object.hasOwn(refusals, code);
 }
 
-/** What each common failure means; refusals have their meaning in machines/refusals.ts (spec §9). */
+/** The meaning of each common failure; machines/refusals.ts has the meanings of refusals (spec §9). */
 const failureMeanings: Readonly<Record<string, string>> = {
   PULL_FAILED: 'an image could not be pulled from its registry',
   UP_FAILED: 'docker compose up failed',

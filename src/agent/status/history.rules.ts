@@ -19,7 +19,7 @@ function formatEntry(entry: HistoryEntry, paint: Paint): string {
     .trimEnd();
 }
 
-/** Of the longest words, `outsideWindow` and `unauthenticated` apart, which are rare. */
+/** Width of the longest words, except the rare `outsideWindow` and `unauthenticated`. */
 const wordWidth = 12;
 
 function partsOf(entry: HistoryEntry): [style: PaintStyle, word: string, ...rest: string[]] {
@@ -48,7 +48,7 @@ function styleOf({ ending, healed }: TickEntry): PaintStyle {
   return healed || ending === 'held' || ending === 'outsideWindow' ? 'yellow' : 'green';
 }
 
-/** Why, with the codes that it does not name itself, what was reverted, and who signed. */
+/** The reason, with the codes that it does not contain, the reverted bundle, and the signers. */
 function why({ codes, reason, reverted, signers }: TickEntry): string {
   const unnamed = codes.filter((code) => !reason?.includes(code));
   const parts = [
@@ -60,14 +60,14 @@ function why({ codes, reason, reverted, signers }: TickEntry): string {
   return parts.join('; ');
 }
 
-/** What a tick knows of its bundle besides its trace. */
+/** The facts of a tick about its bundle that are not in its trace. */
 interface TickFacts {
   outcome: Pick<Outcome, 'lines' | 'reason' | 'reverted'> | null;
   /** Version of the applied bundle. */
   version: string | null;
 }
 
-/** Characters of a reason that are kept, and signers. */
+/** Maximum number of characters of a reason, and of signers. */
 const [maxReason, maxSigners] = [500, 16];
 
 /** The history's entry of a tick that has ended. */
@@ -89,19 +89,19 @@ export function tickEntryOf(trace: Trace, { outcome, version }: TickFacts): Tick
   };
 }
 
-/** Who signed the bundle that the tick was to apply. */
+/** The signers of the bundle that the tick should apply. */
 function signersIn({ decisions }: Trace): readonly string[] {
   return decisions.findLast((each) => each.word === 'signed')?.signers ?? [];
 }
 
-/** True when the tick converged as the one before did, so that the history need not be asked whether it matters. */
+/** True when the tick converged like the previous one, so that the history need not be read. */
 export function isUneventful(trace: Trace, wasQuiet: boolean): boolean {
   return wasQuiet && trace.ending === 'converged' && isQuiet(trace);
 }
 
 /**
- * True for a tick that changed something (applied, healed, reverted), for the first of its trouble, deferral or tear-down, and for
- * the first that was well after trouble. `history` is what is kept, newest first.
+ * True for a tick that changed something (applied, healed, reverted), for the first tick with a problem, deferral or
+ * tear-down, and for the first healthy tick after a problem. `history` contains the kept entries, newest first.
  */
 export function matters(entry: TickEntry, history: readonly HistoryEntry[]): boolean {
   const { ending, healed, reverted } = entry;
@@ -112,7 +112,10 @@ export function matters(entry: TickEntry, history: readonly HistoryEntry[]): boo
   return previous === undefined || !tellsTheSame(previous, entry);
 }
 
-/** Another tick's work, an order to stop, a laptop that is on its way, and the wait after a failure that is told already. */
+/**
+ * Another running tick, an order to stop, a laptop without a network, and the wait after a failure that is already
+ * reported.
+ */
 const neverTold: readonly Ending[] = ['busy', 'stopped', 'offlineLaptop', 'paused'];
 
 function wasTrouble({ ending }: TickEntry): boolean {

@@ -1,6 +1,6 @@
 import type { LogPiece } from '../engine/logs.rules.ts';
 
-/** Characters after which a line that has not ended is shown, and goes on as another one. */
+/** Number of characters after which an unfinished line is shown; the rest is shown as another line. */
 const maxLineLength = 256 * 1024;
 
 /** A line of a container's output, redacted, without its newline. */
@@ -9,7 +9,7 @@ export interface LogLine {
   text: string;
 }
 
-/** A text that arrives in chunks, redacted: what of it is safe to show. */
+/** A text that arrives in chunks, redacted: the part that is safe to show. */
 interface RedactionStream {
   push: (chunk: Buffer) => string;
   end: () => string;
@@ -18,11 +18,11 @@ interface RedactionStream {
 
 /** Where a log was cut. */
 interface LogCut {
-  /** Pieces at its beginning that are not wanted. */
+  /** Number of unneeded pieces at its beginning. */
   skippedPieces?: number;
-  /** Pieces after them that it had when it was cut; 0 for one that is whole. */
+  /** Number of following pieces at the time of the cut; 0 for a complete log. */
   oldPieces: number;
-  /** Bytes of a piece that may end in the middle of a line. */
+  /** Size in bytes of a piece that may end in the middle of a line. */
   splitBytes: number;
 }
 
@@ -38,8 +38,8 @@ interface OutputStream {
 }
 
 /**
- * Makes redacted lines of the pieces of a log. Where the log was cut (`oldPieces` of it), the first line of each stream is left out:
- * its beginning may be missing, and with it the beginning of a secret.
+ * Converts the pieces of a log to redacted lines. If the log was cut (`oldPieces` of it), the first line of each stream
+ * is left out: its beginning may be missing, and with it the beginning of a secret.
  */
 export class LogLines {
   readonly #streams = new Map<LogPiece['stream'], OutputStream>();
@@ -69,7 +69,7 @@ export class LogLines {
     return takeLines(stream, output, output.redaction.push(bytes));
   }
 
-  /** What is left when the log has ended: lines without a newline, of which the engine may have cut the rest. */
+  /** The rest of an ended log: lines without a newline, which the engine may have cut. */
   end(): LogLine[] {
     return [...this.#streams].flatMap(([stream, output]) => {
       const isTruncated = !endsLine(output.last) && output.last.length >= this.#splitBytes;
@@ -105,8 +105,8 @@ function endsLine(bytes: Buffer): boolean {
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * From when on a log is wanted, from what an operator wrote: how long ago (`90s`, `10m`, `2h`, `3d`), or a date and time, by the time
- * zone of this host unless they name another one. Null for another text.
+ * Parses the start time of a log query: an age (`90s`, `10m`, `2h`, `3d`), or a date and time, in the time zone of this
+ * host unless the text has one. Null for another text.
  */
 export function logSinceOf(text: string, now: Date): Date | null {
   const [, number, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];

@@ -30,7 +30,7 @@ let stub: Record<string, StubLog>;
 let podman: boolean;
 /** Called when a log is followed. */
 let followed: () => void;
-/** Aborted when the reader has gone. */
+/** Aborted when the reader closes the stream. */
 let reader: AbortController;
 let results: string[];
 let errors: string[];
@@ -72,7 +72,7 @@ function entryOf(service: string) {
   return { Id: service, Names: [`/deployd-eu-1-${service}-1`], State: 'running', Status: 'Up 3 hours', Labels };
 }
 
-/** The container of `web`, as Podman must be asked for it. */
+/** The container of `web`, with the query for Podman. */
 const inspection = {
   ...{ Id: 'web', Name: 'deployd-eu-1-web-1', Image: 'sha256:1', RestartCount: 0, Mounts: [] },
   State: { Status: 'running', ExitCode: 0, StartedAt: '2026-11-26T12:00:00Z' },
@@ -124,7 +124,7 @@ it('shows the logs of all containers, or of one service', async () => {
   ]);
 });
 
-it('shows the last lines of Podman, which tells the whole log and keeps each write as a piece', async () => {
+it('shows the last lines from Podman, which returns the whole log and keeps each write as a piece', async () => {
   podman = true;
   const vault = new Vault();
   vault.registerForRedaction('hunter2-secret');
@@ -134,14 +134,14 @@ it('shows the last lines of Podman, which tells the whole log and keeps each wri
   expect(results).toEqual(['web-1 | d', 'web-1 | [REDACTED]', 'web-1 | ...']);
 });
 
-it('names the services that there are', async () => {
+it('lists the existing services', async () => {
   expect(await run({ service: 'wbe' })).toBe(1);
   stub = { worker: { pieces: [] }, web: { pieces: [] } };
   expect(await run({ service: 'wbe' })).toBe(1);
   expect(errors).toEqual(['the project has no container', 'no container of a service wbe: there are web, worker']);
 });
 
-it('shows nothing where another host has applied the release, and so knows what is secret', async () => {
+it('shows nothing if another host has applied the release and therefore has its secrets', async () => {
   const applied_sha = 'b'.repeat(64);
   await writeFile(join(dir, 'state.json'), JSON.stringify({ ...emptyState('eu-1'), applied_sha }));
   stub = { web: { pieces: [frame(1, 'a\n')] } };
@@ -162,7 +162,7 @@ describe('values of a release', () => {
     await writeFile(join(dir, 'store.token'), 'plain-store-token\n', { mode: 0o600 });
   });
 
-  it('are redacted, also those from before and the token, wherever a line was cut into pieces', async () => {
+  it('are redacted, also values of earlier releases and the token, wherever a line was cut into pieces', async () => {
     const pieces = [
       frame(1, `x ${secret.slice(0, 5)}`),
       frame(2, 'plain-store-token\n'),
@@ -215,7 +215,7 @@ describe('values of a release', () => {
   });
 });
 
-it('follows what comes, all containers at once, also a stream that was silent', async () => {
+it('follows new output, of all containers at once, also of a stream that was silent', async () => {
   stub = {
     web: { pieces: [frame(1, 'z\n'), frame(1, 'a\n')], later: [frame(2, 'first\n'), frame(1, 'b\n')] },
     worker: { pieces: [], later: [frame(1, 'c\n')] },
@@ -237,14 +237,14 @@ it.each(['a signal', 'the end of its reader'])('ends at %s', async (what) => {
   expect(errors).toEqual([]);
 });
 
-it('makes lines harmless on a terminal, and marks those of stderr', async () => {
+it('escapes lines for a terminal, and marks lines of stderr', async () => {
   stub = { web: { pieces: [frame(1, '\x1b[2Ja\n'), frame(2, 'b\n')] } };
   await run({}, { isInteractive: true, paint: (style, text) => `<${style}>${text}` });
   await run();
   expect(results).toEqual(['<dim>web-1 |  [2Ja', '<yellow>web-1 | b', 'web-1 | \x1b[2Ja', 'web-1 | b']);
 });
 
-it('tells which log it could not show', async () => {
+it('names the log that it could not show', async () => {
   stub = { a: { pieces: [], status: 501 }, b: { pieces: [frame(1, 'x\n')] } };
   expect(await run()).toBe(1);
   expect([results, errors]).toEqual([

@@ -24,7 +24,7 @@ export interface LogsOptions {
   since: string | undefined;
   follow: boolean;
   json: boolean;
-  /** Learns what is secret on this host. */
+  /** Collects the secret values on this host. */
   vault: Vault;
   /** Ends `follow`. */
   signal: AbortSignal;
@@ -36,8 +36,8 @@ interface Display {
 }
 
 /**
- * `deployd logs`: what the project's containers have printed, without the values of the releases on this host. Exit 1 when the log
- * of a container cannot be shown. Uses no network or lock and writes nothing.
+ * `deployd logs`: the output of the project's containers, without the secret values of the releases on this host. Exits
+ * with 1 when the log of a container cannot be shown. Uses no network or lock and writes nothing.
  */
 export async function logs(settings: Settings, given: LogsOptions, { terminal, out }: Display): Promise<number> {
   const options = { ...given, signal: AbortSignal.any([given.signal, terminal.closed]) };
@@ -69,7 +69,7 @@ function windowOf({ since, tail, follow }: LogsOptions): LogWindow {
   return { since: time, tail, follow };
 }
 
-/** A container of the project; `label` is its name without that of the project. */
+/** A container of the project; `label` is its name without the project's name. */
 interface ProjectContainer {
   id: string;
   service: string;
@@ -97,7 +97,10 @@ async function registerSecrets(settings: Settings, vault: Vault): Promise<void> 
   await registerHostSecrets({ credentials: openCredentials(settings), releases, vault });
 }
 
-/** Throws where what runs may print values that this host does not have: another manager of a swarm has started it. */
+/**
+ * Throws if the containers may print values that this host does not have, because another manager of a swarm started
+ * them.
+ */
 async function requireKnownValues({ state_dir }: Settings, releases: Releases): Promise<void> {
   const state = await readState(state_dir);
   if (state === null || isInvalidState(state)) return;
@@ -136,7 +139,7 @@ type Format = (container: ProjectContainer, line: LogLine) => string;
 const formatJson: Format = ({ label, service }, { stream, text }) =>
   JSON.stringify({ service, container: label, stream, line: text });
 
-/** Lines with the name of their container; on a terminal none of them can move the cursor. */
+/** Lines with the name of their container, without control characters for a terminal. */
 function textFormatOf(all: readonly ProjectContainer[], { isInteractive, paint }: Terminal): Format {
   const width = Math.max(...all.map(({ label }) => label.length));
   return ({ label }, { stream, text }) => {
@@ -145,12 +148,12 @@ function textFormatOf(all: readonly ProjectContainer[], { isInteractive, paint }
   };
 }
 
-/** Which part of a log is wanted. */
+/** The selected part of a log. */
 export interface LogWindow {
-  /** Pieces at most, the newest; a line longer than 16 KiB is several. */
+  /** Maximum number of pieces, the newest; a line longer than 16 KiB has several. */
   tail: number;
   since: Date | null;
-  /** Waits for what comes. */
+  /** Waits for new output. */
   follow: boolean;
 }
 
@@ -158,8 +161,8 @@ type Log = Pick<Containers, 'openLog'>;
 type LogQuery = Record<string, string>;
 
 /**
- * The lines of a container's log, redacted, as they come; the end of the signal is the end. Throws RUNTIME_UNAVAILABLE, also for an
- * engine or a logging driver that does not give them.
+ * The lines of a container's log, redacted, as they arrive; they end when the signal aborts. Throws
+ * RUNTIME_UNAVAILABLE, also for an engine or a logging driver that does not return them.
  */
 export async function* logLines(
   containers: Log,
@@ -170,10 +173,10 @@ export async function* logLines(
   const newest = { ...range, tail: String(tail + 1) };
   const { pieces, isLong } = await measure(containers, id, newest);
   const isCut = pieces > tail || isLong || (since !== null && (await hasOlder(containers, id, since)));
-  // a log that was whole stays so, whatever has been printed since
+  // a complete log stays complete, whatever has been printed since
   const query = { ...(isCut ? newest : range), ...(follow && { follow: 'true' }) };
   const { body, splitBytes } = await containers.openLog(id, query);
-  // of an engine that tells the whole log, whatever tail it is asked for
+  // for an engine that returns the whole log, whatever tail is requested
   const skippedPieces = isCut ? Math.max(0, pieces - tail - 1) : 0;
   const oldPieces = isCut ? pieces - skippedPieces : 0;
   const lines = new LogLines(() => redactor.redactStream(), { skippedPieces, oldPieces, splitBytes });
@@ -183,7 +186,7 @@ export async function* logLines(
   yield* lines.end();
 }
 
-/** How many pieces a log has, and whether a line of a terminal may be more than one. */
+/** The number of pieces of a log, and whether a line of a terminal may have several. */
 async function measure(containers: Log, id: string, query: LogQuery): Promise<{ pieces: number; isLong: boolean }> {
   const frames = new LogFrames();
   const found = { pieces: 0, isLong: false };
@@ -197,14 +200,15 @@ async function measure(containers: Log, id: string, query: LogQuery): Promise<{ 
 }
 
 /**
- * Whether a log may have the beginning of a line before `since`. Docker's own files tell none, as they apply `tail` before
- * `until`: there all pieces of a line have the time of its first, and `since` cuts no line. The journal has a time for each.
+ * Whether a log may contain the beginning of a line before `since`. Docker's own files do not, as they apply `tail`
+ * before `until`: all pieces of a line have the time of its first piece, and `since` cuts no line. The journal has a
+ * time for each piece.
  */
 async function hasOlder(containers: Log, id: string, since: Date): Promise<boolean> {
   return (await measure(containers, id, { tail: '1', until: secondsOf(since) })).pieces > 0;
 }
 
-/** As the engine wants a time: seconds with their fraction. */
+/** A time in the format of the engine: seconds with a fraction. */
 function secondsOf(time: Date): string {
   return (time.getTime() / 1000).toFixed(3);
 }

@@ -6,7 +6,7 @@ import { openMetricsFile } from './metrics.ts';
 let dir: string;
 beforeEach(() => void (dir = tempDir()));
 
-it('is empty before the first tick, then what was written last, readable for everybody', async () => {
+it('is empty before the first tick, then has the last written text, readable by everybody', async () => {
   const path = join(dir, 'deployd.prom');
   const file = openMetricsFile(path);
   expect(await file.read()).toBe('');
@@ -16,14 +16,14 @@ it('is empty before the first tick, then what was written last, readable for eve
   expect((await stat(path)).mode & 0o777).toBe(0o644);
 });
 
-it('leaves no temporary of a killed tick behind, and what others have there alone', async () => {
+it('removes temporary files of a killed tick, and keeps files of others', async () => {
   await writeFile(join(dir, '.deployd.tmp-4194304-1'), 'half');
   await writeFile(join(dir, 'other.prom'), 'b 1\n');
   await openMetricsFile(join(dir, 'deployd.prom')).write('a 1\n');
   expect((await readdir(dir)).sort()).toEqual(['deployd.prom', 'other.prom']);
 });
 
-it('tells a directory that is missing or cannot be written', async () => {
+it('names a directory that is missing or not writable', async () => {
   const missing = join(dir, 'none', 'a.prom');
   await expect(openMetricsFile(missing).write('a 1\n')).rejects.toMatchObject({
     code: 'DISK_WRITE_FAILED',

@@ -94,7 +94,7 @@ describe('the metrics after a tick (spec §20.3)', () => {
         'deployd_step_duration_seconds{machine="apply",state="pulling"} 0.02',
       ],
     ],
-  ])('tell %s', (_, facts, lines) => {
+  ])('contain %s', (_, facts, lines) => {
     expect(linesOf(facts)).toEqual(expect.arrayContaining(lines));
   });
 
@@ -106,11 +106,11 @@ describe('the metrics after a tick (spec §20.3)', () => {
     ['of containers that were not looked at', { containers: null }, 'deployd_containers'],
     ['of a token whose end is unknown', {}, 'deployd_token_expiry'],
     ['of a filesystem that cannot be asked', { freeBytes: { '/b': null } }, 'deployd_disk_free_bytes{'],
-  ])('tell nothing %s', (_, facts, name) => {
+  ])('contain no %s', (_, facts, name) => {
     expect(linesOf(facts).filter((line) => line.includes(name) && !line.startsWith('#'))).toEqual([]);
   });
 
-  it('have a series for every ending and every code of a refusal from the start, and no more later', () => {
+  it('have a series for every ending and every refusal code from the start, and no further one later', () => {
     const names = ['deployd_ticks_total', 'deployd_refusals_total'];
     const seriesIn = (lines: string[]) =>
       lines.filter((line) => names.some((name) => line.startsWith(`${name}{`))).length;
@@ -121,7 +121,7 @@ describe('the metrics after a tick (spec §20.3)', () => {
 });
 
 describe('the counts', () => {
-  it('go on from the file that the tick before wrote', () => {
+  it('continue from the file of the previous tick', () => {
     let text = '';
     for (const [ending, codes] of [
       ['refused', ['BUNDLE_UNSAFE', 'MANIFEST_INVALID']],
@@ -146,7 +146,7 @@ describe('the counts', () => {
     expect(text).not.toContain('PULL_FAILED');
   });
 
-  it('tell what became of traces, from tick to tick', () => {
+  it('count the results of trace exports, from tick to tick', () => {
     let text = '';
     for (const result of ['exported', 'failed', 'exported'] as const)
       text = linesOf({ sendsTraces: true }, countExport(tickCountsIn(text), result)).join('\n');
@@ -166,7 +166,7 @@ describe('the counts', () => {
     'deployd_ticks_total{outcome="__proto__"} 5',
     'deployd_refusals_total{code="applied"} 5',
     '\0'.repeat(1000),
-  ])('begin anew where the file says %j', (line) => {
+  ])('start again if the file contains %j', (line) => {
     expect(tickCountsIn(`${line}\n`)).toEqual(none);
   });
 });

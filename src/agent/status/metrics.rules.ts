@@ -7,16 +7,16 @@ import type { Trace } from '../journal/trace.rules.ts';
 import type { State } from '../state/state.rules.ts';
 import { outOfSyncReason } from './status.rules.ts';
 
-/** What a tick left behind. */
+/** The results of a tick. */
 export interface TickFacts {
   trace: Trace;
   /** Null when the tick could not read it. */
   state: Readonly<State> | null;
-  /** What defers work; null when the tick could not read it. */
+  /** The deferral of work; null when the tick could not read it. */
   deferring: DeferringFacts | null;
   /** True when the last check-in is not recent. */
   isStale: boolean;
-  /** As the tick saw them last; null when it saw none. */
+  /** As last observed by the tick; null without an observation. */
   containers: readonly ReportedContainer[] | null;
   /** Whether the ticks of this host are sent to a collector. */
   sendsTraces: boolean;
@@ -51,7 +51,7 @@ function exportMetric({ exports }: TickCounts): MetricFamily {
   return counter('deployd_trace_exports', 'Exports of traces, by result.', samplesBy('result', exports));
 }
 
-/** The metrics of a named env, which has the engine's host in common with others (spec §22.4). */
+/** The metrics of a named environment, which shares the engine's host with others (spec §22.4). */
 export function labelledBy(namedEnv: string | null, families: readonly MetricFamily[]): readonly MetricFamily[] {
   if (namedEnv === null) return families;
   const labelled = (sample: Sample) => ({ ...sample, labels: { ...sample.labels, env: namedEnv } });
@@ -107,19 +107,19 @@ function diskSamples(freeBytes: TickFacts['freeBytes']): Sample[] {
   return Object.entries(freeBytes).flatMap(([path, value]) => (value === null ? [] : [{ labels: { path }, value }]));
 }
 
-/** What became of the trace that a tick sends to a collector; `skipped` while an earlier one is on its way. */
+/** The export result of a tick's trace to a collector; `skipped` while an earlier export is running. */
 export type ExportResult = (typeof exportResults)[number];
 const exportResults = ['exported', 'failed', 'skipped'] as const;
 
-/** What is counted over the ticks of a host; the metrics file is its memory between them (spec §20.3). */
+/** The counts over the ticks of a host; the metrics file stores them between ticks (spec §20.3). */
 interface TickCounts {
   /** Ticks by ending; every ending has an entry, as every code has. */
   ticks: Readonly<Record<string, number>>;
   /** Refusals by code. */
   refusals: Readonly<Record<string, number>>;
-  /** Traces by what became of their export. */
+  /** Traces by the result of their export. */
   exports: Readonly<Record<string, number>>;
-  /** When a tick last ended so, in seconds since 1970; endings that never were have no entry. */
+  /** Time of the last tick with each ending, in seconds since 1970; other endings have no entry. */
   lastTicks: Readonly<Record<string, number>>;
 }
 
@@ -133,7 +133,7 @@ const countNames = {
 
 const refusalCodes = Object.keys(refusals);
 
-/** What an earlier metrics file counted; text that is not a count of a known name is passed over. */
+/** The counts in an earlier metrics file; text that is not a count of a known name is ignored. */
 export function tickCountsIn(text: string): TickCounts {
   const readBack = (name: string, keys: readonly string[]): Record<string, number> =>
     Object.fromEntries(

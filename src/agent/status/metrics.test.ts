@@ -22,7 +22,7 @@ async function ask(options: object, method = 'GET', path = '/metrics') {
 
 const found = { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' };
 
-it('shows the text of the moment, on a port of the loopback address', async () => {
+it('serves the current text on a port of the loopback address', async () => {
   const port = await freePort();
   let words = '';
   listener = await listenForMetrics(`http://127.0.0.1:${port}`, () => words);
@@ -31,14 +31,14 @@ it('shows the text of the moment, on a port of the loopback address', async () =
   expect(await ask({ port })).toEqual({ ...found, body: 'a 1\n' });
 });
 
-it('has nothing elsewhere and takes nothing', async () => {
+it('answers no other path and accepts no body', async () => {
   const port = await freePort();
   listener = await listenForMetrics(`http://127.0.0.1:${port}`, () => 'a 1\n');
   const calls = [ask({ port }, 'GET', '/'), ask({ port }, 'GET', '/metrics?a'), ask({ port }, 'POST')];
   expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([404, 404, 405]);
 });
 
-it('listens on a socket, also where a process that was killed left one', async () => {
+it('listens on a socket, also if a killed process left one', async () => {
   const socketPath = join(tempDir(), 'a socket');
   const address = `unix://${socketPath}`;
   const left = createServer().listen(socketPath);
@@ -48,7 +48,7 @@ it('listens on a socket, also where a process that was killed left one', async (
   left.close();
 });
 
-it('replaces nothing but a socket', async () => {
+it('replaces only a socket', async () => {
   const path = join(tempDir(), 'file');
   await writeFile(path, 'precious');
   await expect(listenForMetrics(`unix://${path}`, () => '')).rejects.toThrow('EADDRINUSE');
@@ -57,19 +57,19 @@ it('replaces nothing but a socket', async () => {
 
 it.each(['127.0.0.1', '[::1]'])('listens at port 80 of %s', async (host) => {
   listener = await listenForMetrics(`http://${host}:80`, () => 'a 1\n').catch((error: unknown) => {
-    expect(error).toMatchObject({ port: 80 }); // it belongs to root, or to somebody who was there before
+    expect(error).toMatchObject({ port: 80 }); // it belongs to root, or to a user who was there before
     return null;
   });
   if (listener !== null) expect(await ask({ host: host.replace(/[[\]]/g, '') })).toEqual({ ...found, body: 'a 1\n' });
 });
 
-it('takes the path of a socket as it is written', async () => {
+it('uses the path of a socket literally', async () => {
   const socketPath = join(tempDir(), 'a%20b#c?d');
   listener = await listenForMetrics(`unix://${socketPath}`, () => 'a 1\n');
   expect(await ask({ socketPath })).toEqual({ ...found, body: 'a 1\n' });
 });
 
-it('throws where it cannot listen', async () => {
+it('throws if it cannot listen', async () => {
   const port = await freePort();
   listener = await listenForMetrics(`http://127.0.0.1:${port}`, () => '');
   await expect(listenForMetrics(`http://127.0.0.1:${port}`, () => '')).rejects.toThrow('EADDRINUSE');

@@ -25,7 +25,7 @@ import type { StateStore } from '../state/stateFile.ts';
 import type { TickResult } from '../../../machines/types.ts';
 import { staleCheckIn } from '../checkIn/checkInAge.rules.ts';
 
-/** What the metrics of a tick are made of. */
+/** The input of the metrics of a tick. */
 export interface MetricsDependencies {
   readonly settings: Settings;
   readonly journal: Journal;
@@ -35,18 +35,18 @@ export interface MetricsDependencies {
 /** A tick that has ended. */
 export interface PublishedTick extends Pick<TickResult, 'hold' | 'containers'> {
   trace: Trace;
-  /** Null where traces are not exported. */
+  /** Null if traces are not exported. */
   exported: ExportResult | null;
 }
 
-/** Where the metrics of the ticks of one process go. */
+/** Receiver of the metrics of one process. */
 export interface MetricsOutput {
-  /** Tells the metrics after a tick; what fails is only logged. */
+  /** Updates the metrics after a tick; errors are only logged. */
   publish: (ended: PublishedTick) => Promise<void>;
   close: () => Promise<void>;
 }
 
-/** Opens the metrics file of the configuration, and the listener if one is wanted; one that cannot be had is only logged. */
+/** Opens the configured metrics file and listener; a listener that cannot be opened is only logged. */
 export async function openMetricsOutput(deps: MetricsDependencies, listen: string | null): Promise<MetricsOutput> {
   const { config_file, metrics } = deps.settings;
   const [textfile, env] = [metrics.textfile, namedEnvOf(config_file)];
@@ -63,7 +63,7 @@ export async function openMetricsOutput(deps: MetricsDependencies, listen: strin
   };
   return {
     publish: async (ended) => {
-      if (ended.trace.ending === 'busy') return; // whoever holds the lock tells about the host
+      if (ended.trace.ending === 'busy') return; // the process that holds the lock publishes the metrics of the host
       await publish(ended).catch((error: unknown) => {
         deps.journal.warn(`no metrics of this tick: ${messageOf(error)}`);
       });
@@ -113,7 +113,7 @@ function messageOf(error: unknown): string {
 
 /** The metrics file that a textfile collector reads (spec §20.1). */
 export interface MetricsFile {
-  /** Its text; empty while there is none. Throws a fault of the disk. */
+  /** Its text; empty if there is no file. Throws a fault of the disk. */
   read: () => Promise<string>;
   /** Replaces it, readable by everybody, without sync. Throws `DISK_WRITE_FAILED`. */
   write: (text: string) => Promise<void>;
@@ -130,14 +130,14 @@ export function openMetricsFile(path: string): MetricsFile {
   };
 }
 
-/** A listener that shows metrics to whoever asks. */
+/** A listener that serves metrics. */
 export interface MetricsListener {
   close: () => Promise<void>;
 }
 
 /**
- * Answers `GET /metrics` with the text of the moment (spec §20.2), at `http://127.0.0.1:PORT`, `http://[::1]:PORT` or
- * `unix:///PATH`; a socket that an earlier process left is replaced, and nothing else. Throws the error of the system.
+ * Answers `GET /metrics` with the current text (spec §20.2), at `http://127.0.0.1:PORT`, `http://[::1]:PORT` or
+ * `unix:///PATH`; it replaces only a socket that an earlier process left. Throws the error of the system.
  */
 export async function listenForMetrics(address: string, text: () => string): Promise<MetricsListener> {
   const server = createServer((request, response) => {
@@ -160,7 +160,7 @@ export async function listenForMetrics(address: string, text: () => string): Pro
   };
 }
 
-/** An address as the system wants it. */
+/** An address in the form that the system requires. */
 function placeOf(address: string): { path: string } | { host: string; port: number } {
   if (address.startsWith('unix://')) return { path: address.slice('unix://'.length) };
   const [host = '', port] = address.slice('http://'.length).split(/:(?=\d+$)/);

@@ -59,14 +59,14 @@ it('has exactly the documented keys, in their order', () => {
   );
 });
 
-it('has the swarm only of a host that was seen in one', () => {
+it('has the swarm only for a host that was seen in one', () => {
   const swarm = { id: 'pd2f', node: 'ou69' };
   expect(statusOf(settings, { ...converged, swarm }, facts)).toMatchObject({ swarm });
   for (const state of [converged, { ...converged, swarm: null }])
     expect(statusOf(settings, state, facts)).not.toHaveProperty('swarm');
 });
 
-it('has the refused grant and the pending purge only when there are any', () => {
+it('has the refused grant and the pending purge only if they exist', () => {
   const purge_pending = { since: at, volumes: [], networks: ['n'] };
   const token = { ...unknownTokenStatus(), grant_refused: 'BOOTSTRAP_REFUSED: expired' };
   const status = statusOf(settings, { ...emptyState('eu-1'), purge_pending, token }, facts);
@@ -74,7 +74,7 @@ it('has the refused grant and the pending purge only when there are any', () => 
   expect(statusOf(settings, converged, facts)).not.toHaveProperty('grant_refused');
 });
 
-it('has the policy of the host only when there is one, and shows it in a row', () => {
+it('has the policy of the host only if it has one, and shows it in a row', () => {
   const policy = { ...defaultPolicy, deny: ['privileged'] as const };
   const status = statusOf({ ...settings, policy }, converged, facts);
   expect(status.policy).toEqual(policy);
@@ -201,7 +201,7 @@ describe('the status text', () => {
     ]);
   });
 
-  it('shows that nothing is to run', () => {
+  it('shows that nothing is desired', () => {
     const last_check_in = { at, action: 'down' as const, desired_sha: null };
     expect(text({ ...converged, applied_sha: null, last_check_in }).split('\n')[0]).toBe(
       'in sync: nothing is to run here',
@@ -230,7 +230,7 @@ describe('the status text', () => {
       '  still to go    volume eu-1_a, volume eu-1_b, network eu-1_net; ' +
         'in use outside the project, tried until 2026-11-22T12:00:00.000Z',
     ],
-  ])('shows of a state with %j the row "%s"', (patch, row) => {
+  ])('shows for a state with %j the row "%s"', (patch, row) => {
     expect(text({ ...converged, ...patch }).split('\n')).toContain(row);
   });
 
@@ -269,7 +269,7 @@ describe('the status text', () => {
     expect(lines).toContain(`  lock           held by pid 42 since ${at}\n  reports        1 wait for delivery\n`);
   });
 
-  it('shows the error of the state file in place of its content', () => {
+  it('shows the error of the state file instead of its content', () => {
     const state = emptyState('eu-1');
     const stateError = 'STATE_CORRUPT: state.json is not a JSON object; the next tick rebuilds it';
     const headlines = (token: boolean) => {
@@ -308,7 +308,7 @@ it.each([
   expect(trustSummary('bundles', trust)).toBe(text);
 });
 
-it('tells what of the two has to be signed', () => {
+it('shows which of the two must be signed', () => {
   const images = { keys: [release] };
   expect(trustsOf({ bundles: null, images: null })).toEqual([]);
   expect(trustsOf({ bundles: null, images })).toEqual([['images', images]]);

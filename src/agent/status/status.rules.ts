@@ -27,7 +27,7 @@ interface Status extends DeferringFacts {
   desired_sha: Sha | null;
   in_sync: boolean;
   last_check_in: State['last_check_in'];
-  /** Since when no check-in has succeeded; absent while they do. */
+  /** Start of the period without a successful check-in; absent after a successful one. */
   offline_since?: string;
   last_outcome: State['last_outcome'];
   failing: State['failing'];
@@ -38,27 +38,30 @@ interface Status extends DeferringFacts {
   pending_reports: number;
   /** Volumes that were found lost since the last apply; absent without any. */
   lost_volumes?: NonNullable<State['lost_volumes']>;
-  /** Why the bootstrap grant on disk is not used; absent when none is refused. */
+  /** Why the bootstrap grant on disk is not used; absent if no grant is refused. */
   grant_refused?: string;
-  /** Who signed the applied bundle; absent where the host trusts no signatures and nobody has. */
+  /** The signers of the applied bundle; absent if the host trusts no signers and nobody has signed. */
   applied_signers?: readonly string[];
-  /** The images of the applied bundle that were verified, and who signed them; absent as `applied_signers` is. */
+  /**
+   * The verified images of the applied bundle, and their signers; absent under the same conditions as
+   * `applied_signers`.
+   */
   applied_images?: readonly VerifiedImage[];
-  /** Ids of the swarm that the host was seen in last, and of its node there; absent where it never was in one. */
+  /** Ids of the swarm that the host was last seen in, and of its node there; absent if it never was in one. */
   swarm?: NonNullable<State['swarm']>;
-  /** Whose signatures the host trusts; absent when it needs none. */
+  /** The trusted signers of the host; absent when it requires no signatures. */
   trust?: StatusSettings['trust'];
-  /** What the host permits and denies; absent when it says nothing of its own. */
+  /** The permits and denials of the host; absent without a policy. */
   policy?: HostPolicy;
   /** Why the host is not in sync; absent when it is. */
   out_of_sync_reason?: string;
-  /** What runs now, judged as a tick judges it; `unknown` where the engine does not say. */
+  /** The current health, by the rules of a tick; `unknown` if the engine does not answer. */
   health: 'healthy' | 'unhealthy' | 'unknown';
-  /** Why that is unknown, and what to do; absent when it is known. */
+  /** Why the health is unknown, and the fix; absent when it is known. */
   health_unknown_reason?: string;
-  /** Services of the applied release that are missing or not healthy; absent when there is none. */
+  /** Services of the applied release that are missing or not healthy; absent if there are no such services. */
   unhealthy_services?: readonly ServiceTrouble[];
-  /** The project's containers as they are now; absent where the engine does not say. */
+  /** The project's containers as they are now; absent if the engine does not answer. */
   containers?: readonly ReportedContainer[];
 }
 
@@ -69,7 +72,7 @@ type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'>
   trust: HostTrust;
 };
 
-/** What runs now. */
+/** The observation of the running containers. */
 export interface SeenServices {
   containers: readonly ReportedContainer[];
   /** Services of the applied release that are missing or not healthy. */
@@ -79,7 +82,7 @@ export interface SeenServices {
 /** Facts that are neither settings nor state. */
 export interface StatusFacts extends Pick<CheckInAgeFacts, 'now' | 'bootTime'> {
   version: string;
-  /** Why it is unknown what runs, in a line with what to do. */
+  /** Why the state of the containers is unknown, in a line with the fix. */
   seen: Fact<SeenServices>;
   token: boolean;
   deferring: DeferringFacts;
@@ -140,7 +143,7 @@ function healthOf(seen: StatusFacts['seen']): Health {
   };
 }
 
-/** Why a host that was in sync at its last tick is not now, or why nobody knows; null when it still is. */
+/** Why a host that was in sync at its last tick is not in sync now, or why that is unknown; null when it still is. */
 function reasonNow(settings: StatusSettings, state: State, { now, bootTime, seen }: StatusFacts): string | null {
   if ('unknown' in seen) return `unknown: ${seen.unknown}`;
   const { troubles } = seen.known;
@@ -164,7 +167,7 @@ export function outOfSyncReason(state: State): string | null {
   return desired === applied_sha ? null : `desired is ${desired ?? 'nothing'}, applied is ${applied_sha ?? 'nothing'}`;
 }
 
-/** True where what is desired waits for the end of a hold, or for a window. */
+/** True if the desired state waits for the end of a hold, or for a window. */
 export function waits({ outcome }: NonNullable<State['last_outcome']>): boolean {
   return outcome === 'held' || outcome === 'outsideWindow';
 }
@@ -187,7 +190,7 @@ function formatCount(count: number): string {
 /** A service that is missing or not healthy, and how: `missing`, `exited(137)`, `unhealthy` … */
 export type ServiceTrouble = Pick<ServiceProblem, 'service' | 'detail'>;
 
-/** What an observation finds, one entry for each service and detail. */
+/** The result of an observation, one entry for each service and detail. */
 export function troublesOf(problems: readonly ServiceProblem[]): ServiceTrouble[] {
   const troubles = problems.map(({ service, detail }) => ({ service, detail }));
   return troubles.filter(
@@ -315,7 +318,7 @@ export function policySummary({ permit, deny, images }: HostPolicy): string {
   ].join('; ');
 }
 
-/** The trusts of a host that are set, by what they demand signatures of. */
+/** The configured trusts of a host, by the kind of signed object. */
 export function trustsOf(trust: HostTrust): [Signed, TrustSettings][] {
   return (['bundles', 'images'] as const).flatMap((signed) => {
     const settings = trust[signed];
@@ -323,7 +326,7 @@ export function trustsOf(trust: HostTrust): [Signed, TrustSettings][] {
   });
 }
 
-/** Whose signatures a host trusts, in one line. */
+/** The trusted signers of a host, in one line. */
 export function trustSummary(signed: Signed, { threshold = 1, keys = [], identities = [] }: TrustSettings): string {
   const signers = [...keys, ...identities.map(({ issuer, subject }) => `${subject} (${issuer})`)];
   return `${signed} signed by ${signers.length === threshold ? 'all' : String(threshold)} of ${signers.join(', ')}`;

@@ -63,7 +63,7 @@ it('is not in sync with the state of another env', async () => {
   expect(await run()).toBe(1);
 });
 
-it('tells the hold that stands, and what it could not read of one', async () => {
+it('shows the current hold, or why it could not be read', async () => {
   await writeSyncedState();
   await writeHold(dir, { until: '2100-01-01T00:00:00.000Z', reason: 'disk swap' });
   expect(await run(true)).toBe(0);
@@ -89,7 +89,7 @@ it('counts an unusable token as absent, and says why', async () => {
   expect(warnings[0]).toContain('CREDENTIAL_UNUSABLE');
 });
 
-it('does not know what runs where the engine is away', async () => {
+it('reports unknown health if the engine is unavailable', async () => {
   await writeSyncedState();
   const socket = join(dir, 'engine.sock');
   expect(await run(false, { container_host: `unix://${socket}` })).toBe(1);
@@ -98,7 +98,7 @@ it('does not know what runs where the engine is away', async () => {
   );
 });
 
-it('gives up an engine that accepts calls and does not answer', async () => {
+it('gives up on an engine that accepts calls and does not answer', async () => {
   await writeSyncedState();
   const socket = join(dir, 'engine.sock');
   const server = createServer().listen(socket);
@@ -111,7 +111,7 @@ it('gives up an engine that accepts calls and does not answer', async () => {
   });
 });
 
-it('is not in sync after a check-in of long ago', async () => {
+it('is not in sync after an old check-in', async () => {
   await writeSyncedState('eu-1', '2026-01-01T00:00:00.000Z');
   expect(await run()).toBe(1);
   expect(results[0]).toMatch(

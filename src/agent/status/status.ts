@@ -23,13 +23,13 @@ export interface StatusOptions {
   json: boolean;
   version: string;
   vault: Vault;
-  /** Milliseconds that the look at the containers may take. */
+  /** Milliseconds that the observation of the containers may take. */
   lookMs: number;
 }
 
 /**
- * `deployd status`: exit 0 when the token is present and the host in sync, else 1. It looks at the containers; it uses no network
- * or lock and writes nothing.
+ * `deployd status`: exits with 0 when the token is present and the host in sync, otherwise with 1. It observes the
+ * containers; it uses no network or lock and writes nothing.
  */
 export async function status(settings: Settings, options: StatusOptions, out: Output): Promise<number> {
   const credentials = openCredentials(settings);
@@ -50,7 +50,7 @@ export async function status(settings: Settings, options: StatusOptions, out: Ou
   return result.in_sync ? 0 : 1;
 }
 
-/** What runs now; nobody can judge that without the state. */
+/** The current health, which cannot be determined without the state. */
 async function look(
   settings: Settings,
   { state, stateError }: UsableState,
@@ -83,7 +83,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'a file cannot be read';
 }
 
-/** What runs on this host now, judged as a tick judges it. */
+/** The current health of this host, by the rules of a tick. */
 export interface SeenHost {
   containers: readonly ReportedContainer[];
   /** Services of the applied release that are missing or not healthy, sorted by name. */
@@ -92,16 +92,16 @@ export interface SeenHost {
   problems: readonly ServiceProblem[];
 }
 
-/** Whose containers are looked at, and for how long. */
+/** The containers to observe, and the time limit. */
 export interface LookInput {
   settings: Settings;
   state: State;
   vault: Vault;
-  /** Milliseconds until the look is given up. */
+  /** Time limit of the observation in milliseconds. */
   timeoutMs: number;
 }
 
-/** Looks at the containers of this host for a command, as a tick does at its beginning, and changes nothing. */
+/** Observes the containers of this host for a command, as a tick does at its start, and changes nothing. */
 export async function lookAtHost({ settings, state, vault, timeoutMs }: LookInput): Promise<Fact<SeenHost>> {
   const signal = AbortSignal.timeout(timeoutMs);
   const deps = observerDependencies(settings, state, signal);
@@ -114,7 +114,7 @@ export async function lookAtHost({ settings, state, vault, timeoutMs }: LookInpu
   }
 }
 
-/** What the observation of an orchestrator needs beside the dependencies. */
+/** Dependencies of an orchestrator's observation, in addition to the common ones. */
 interface ObserverMeans {
   vault: Vault;
   signal: AbortSignal;
@@ -144,7 +144,7 @@ function readOnly(state: State): StateStore {
   return { state, isUnknown: false, load: async () => state, update: async () => undefined };
 }
 
-/** What a tick logs about an observation, a command shows in its own way. */
+/** A tick logs these lines; a command shows the observation in its own way. */
 const silentJournal: Journal = {
   error: () => undefined,
   warn: () => undefined,

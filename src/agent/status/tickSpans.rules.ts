@@ -8,8 +8,8 @@ import {
 import { type RecordedDecision, type Step, type Trace, wasMadeIn } from '../journal/trace.rules.ts';
 
 /**
- * A tick as the spans of a trace (spec §21.2): one for the tick, and one for each state below the state that ran its machine,
- * with the decisions that were made there. It has nothing that the trace does not have.
+ * A tick as the spans of a trace (spec §21.2): one for the tick, and one for each state below the state that ran its
+ * machine, with the decisions in that state. It contains only data of the trace.
  */
 export function tickSpans(trace: Trace): Span[] {
   const { steps, decisions, ms, ending, exit, codes, intent } = trace;
@@ -72,5 +72,5 @@ function eventOf({ started_at }: Trace, decision: RecordedDecision): SpanEvent {
   };
 }
 
-/** Fields of a decision that its event tells in another way. */
+/** Fields of a decision that its event contains in another form. */
 const ownFields = new Set(['word', 'state', 'at_ms']);

@@ -39,7 +39,7 @@ it('is empty on a new host', async () => {
   expect(results).toEqual(['nothing that matters has happened on this host yet', '[]']);
 });
 
-it('tells the ticks that mattered and the holds, newest first', async () => {
+it('shows the ticks that mattered and the holds, newest first', async () => {
   await endTick('applied', false);
   await hold({ state_dir }, { until: '1h', reason: 'disk swap', by: null }, out);
   await unhold({ state_dir }, out);
@@ -62,7 +62,7 @@ it('is not even read at the end of a quiet tick after a quiet one', async () => 
   await expect(endTick('applied', true)).rejects.toMatchObject({ name: 'Fault' });
 });
 
-it('is not a condition of a hold', async () => {
+it('is not required for a hold to succeed', async () => {
   await mkdir(join(state_dir, 'history.jsonl'));
   expect(await hold({ state_dir }, { until: '1h', reason: '', by: null }, out)).toBe(0);
   expect([await readdir(state_dir), errors]).toEqual([

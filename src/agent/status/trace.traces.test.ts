@@ -39,7 +39,7 @@ describe('the traces of a state directory', () => {
     expect(files.filter(({ quiet }) => !quiet).map(({ number }) => number)).toEqual(range(60, 11));
   });
 
-  it('lose the temporary of a killed tick, and skip a file that a power cut emptied', async () => {
+  it('lose the temporary file of a killed tick, and skip a file that a power cut emptied', async () => {
     const traces = openTraces(dir);
     await traces.save(traceOf(1));
     const [file] = await traces.list();

@@ -25,10 +25,12 @@ export interface TraceOptions {
   json: boolean;
 }
 
-/** Other traces that are listed below one. */
+/** Other traces that are listed below it. */
 const MAX_OTHERS = 5;
 
-/** `deployd trace`: exit 0 when the trace exists, else 1. Uses no network or lock and writes nothing. */
+/**
+ * `deployd trace`: exits with 0 when the trace exists, otherwise with 1. Uses no network or lock and writes nothing.
+ */
 export async function trace(settings: Settings, options: TraceOptions, out: Output): Promise<number> {
   const traces = openTraces(settings.state_dir);
   const files = await traces.list();
@@ -92,11 +94,11 @@ async function readTraces(traces: Traces, files: TraceFile[]): Promise<Trace[]> 
 /** Traces of recent ticks, in `traces/` of the state directory. */
 export interface Traces {
   /**
-   * Saves a trace and removes old ones, without sync. Returns the file of the one before, null without one. Throws
+   * Saves a trace and removes old ones, without sync. Returns the file of the previous trace, null without one. Throws
    * `DISK_WRITE_FAILED`.
    */
   save: (trace: Trace) => Promise<TraceFile | null>;
-  /** All files, newest first; none when the directory is absent. */
+  /** All files, newest first; empty when the directory is absent. */
   list: () => Promise<TraceFile[]>;
   /** Null for a file that vanished, cannot be read, or is empty after a power cut. */
   read: (file: TraceFile) => Promise<Trace | null>;
@@ -131,12 +133,12 @@ async function createDirectory(dir: string): Promise<void> {
 
 /** Options of `deployd history`. */
 export interface HistoryOptions {
-  /** How many entries at most, the newest. */
+  /** Maximum number of entries, the newest. */
   limit: number;
   json: boolean;
 }
 
-/** `deployd history`: exit 0, also when nothing is kept. Uses no network or lock and writes nothing. */
+/** `deployd history`: exits with 0, also without entries. Uses no network or lock and writes nothing. */
 export async function history(
   { state_dir }: Pick<Settings, 'state_dir'>,
   { limit, json }: HistoryOptions,

@@ -7,7 +7,7 @@ import { tickSpans } from './tickSpans.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Journal } from '../journal/journal.ts';
 
-/** What an export of traces takes. */
+/** Dependencies of an export of traces. */
 interface TraceExportDependencies {
   readonly settings: Settings;
   readonly version: string;
@@ -18,8 +18,8 @@ interface TraceExportDependencies {
 export type ExportTrace = (trace: Trace) => Promise<ExportResult>;
 
 /**
- * What sends traces to the collector of the configuration (spec §21); null when its authorities cannot be read. One trace is
- * sent at a time, so that a slow collector gathers no work; what is not sent is only logged.
+ * Sends traces to the configured collector (spec §21); null when its authorities cannot be read. It sends one trace at
+ * a time, so that a slow collector causes no backlog; traces that are not sent are only logged.
  */
 export function createTraceExport(
   { settings, version, journal }: TraceExportDependencies,

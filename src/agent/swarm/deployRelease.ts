@@ -13,7 +13,7 @@ import { servicesWithDroppedTask, servicesWithoutTask, stackServicesOf, waitsFor
 import type { StackFacts, SwarmService } from './stackTask.rules.ts';
 import { readStack, type SwarmDependencies, waitUntilHealthy } from './waitUntilHealthy.ts';
 
-/** Starts a bundle with the digests that its images were found to have. */
+/** Starts a bundle with the digests that its images were resolved to. */
 export async function start(context: SwarmDependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
   const { deps, digests } = context;
   const { sha } = bundle;
@@ -23,8 +23,8 @@ export async function start(context: SwarmDependencies, bundle: Bundle, signal: 
 }
 
 /**
- * Starts a release again with the digests in its record, and services that have no task to run though nothing of them has
- * changed; then removes what only another one mounted. Does not deploy what waits for nodes alone.
+ * Starts a release again with the digests in its record, and unchanged services that have no running task; then removes
+ * content that only another release mounted. Does not deploy a release that only waits for nodes.
  */
 export async function restore(context: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
   const { images } = await completeRecord(context.deps, sha);
@@ -45,7 +45,7 @@ export async function restore(context: SwarmDependencies, sha: Sha, signal: Abor
   await removeUnmounted(context);
 }
 
-/** Starts the tasks of stranded services anew, each once: a task that ends again is for the wait to find. */
+/** Starts the tasks of stranded services again, each once; the wait reports a task that ends again. */
 async function startAnew(context: SwarmDependencies, strandedOf: (facts: StackFacts) => SwarmService[]): Promise<void> {
   const { state, swarm } = context;
   const started = new Set<string>();
@@ -57,7 +57,7 @@ async function startAnew(context: SwarmDependencies, strandedOf: (facts: StackFa
   }
 }
 
-/** Removes the contents that the stack does not mount as it was deployed last. */
+/** Removes the content that the last deployed stack does not mount. */
 export async function removeUnmounted({ contents, mounted, state }: SwarmDependencies): Promise<void> {
   await state.confirm();
   await contents.removeOthers(mounted);
@@ -69,7 +69,7 @@ interface Deployment {
   logins: RegistryLogin[];
 }
 
-/** Renders a release, gives the swarm what its tasks mount, and deploys it. */
+/** Renders a release, stores the content that its tasks mount in the swarm, and deploys it. */
 async function deployRelease(
   context: SwarmDependencies,
   { sha, digests, logins }: Deployment,

@@ -17,7 +17,9 @@ import type { SwarmDependencies } from './waitUntilHealthy.ts';
 
 const pollMs = 500;
 
-/** Removes the stack's volumes on the other nodes; what stays is named in journal and report, with its node. */
+/**
+ * Removes the stack's volumes on the other nodes; remaining volumes are named in journal and report, with their node.
+ */
 async function purgeOtherNodes(context: SwarmDependencies, signal: AbortSignal): Promise<void> {
   const { journal } = context.deps.tick;
   const tell = (line: string) => {
@@ -27,7 +29,7 @@ async function purgeOtherNodes(context: SwarmDependencies, signal: AbortSignal):
   await work(context, { what: 'volumes', job: volumeRemoval(context.deps.project), tell }, signal);
 }
 
-/** Removes images that the other nodes use no more, as far as the applied release tells them. */
+/** Removes images that the other nodes no longer use, according to the applied release. */
 export async function pruneOtherNodes(context: SwarmDependencies, signal: AbortSignal): Promise<void> {
   const { deps, state } = context;
   const tell = (line: string) => deps.tick.journal.info(line);
@@ -35,10 +37,10 @@ export async function pruneOtherNodes(context: SwarmDependencies, signal: AbortS
 }
 
 interface Work {
-  /** What is removed. */
+  /** The resources to remove. */
   what: 'images' | 'volumes';
   job: NodeJob;
-  /** Tells what stays. */
+  /** Reports remaining resources. */
   tell: (line: string) => void;
 }
 
@@ -64,7 +66,7 @@ interface Place extends Pick<NodeJobPlace, 'image' | 'socket' | 'ownNode'> {
   others: readonly SwarmNode[];
 }
 
-/** Runs a job on each other node, as long as a down may last; how it ended there, and what it printed. */
+/** Runs a job on each other node, with the time limit of a down; returns its result and its output. */
 async function workOn(context: SwarmDependencies, { job, others, ...place }: Place, signal: AbortSignal) {
   const { deps, nodeServices, swarm } = context;
   const { name, labels } = nodeServices;
@@ -95,8 +97,8 @@ async function waitForEnds(
 }
 
 /**
- * Removes the stack, waits until its tasks and the containers of this node are gone, then removes what they mounted. With
- * `volumes` each node removes its own.
+ * Removes the stack, waits until its tasks and the containers of this node are gone, then removes the content that they
+ * mounted. With `volumes` each node removes its own volumes.
  */
 export async function down(
   context: SwarmDependencies,

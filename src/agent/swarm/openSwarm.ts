@@ -20,7 +20,7 @@ import {
   unless,
 } from './swarmObjects.ts';
 
-/** Which stack is driven, and what ends it. */
+/** The name of the stack, and its abort signal. */
 export interface SwarmOptions {
   settings: Settings;
   /** Name of the stack. */
@@ -35,7 +35,7 @@ export type SwarmAdapters = ReturnType<typeof openSwarm>;
 /** Milliseconds: a manager that has lost its quorum answers after twenty seconds. */
 const callTimeoutMs = 30_000;
 
-/** All that reaches the swarm of this host's engine. */
+/** The calls to the swarm of this host's engine. */
 export function openSwarm({ settings, project, vault, signal }: SwarmOptions) {
   const { container_host: containerHost, env } = settings;
   const onInspect = () => vault.noteUntrackedSecrets();
@@ -53,7 +53,9 @@ export function openSwarm({ settings, project, vault, signal }: SwarmOptions) {
 
 export type NodeServices = ReturnType<typeof createNodeServices>;
 
-/** The service by which an env has something done on nodes; it belongs to no stack, and is there no longer than that takes. */
+/**
+ * The service that runs work of an environment on nodes; it belongs to no stack, and exists only while the work runs.
+ */
 export function createNodeServices({ getJson, withDocker }: EngineApi, env: string) {
   const labels = { 'deployd.env': env, 'deployd.job': 'node' };
   const filters = JSON.stringify({ label: Object.entries(labels).map((entry) => entry.join('=')) });
@@ -66,13 +68,13 @@ export function createNodeServices({ getJson, withDocker }: EngineApi, env: stri
     labels,
     name: swarmNamesOf(env).job,
 
-    /** Starts the service; one that an agent has left behind goes first. Resolves to its id. */
+    /** Starts the service after removing one that an agent has left behind. Resolves to its id. */
     start: async (service: object): Promise<string> => {
       await removeAll();
       return withDocker(async (docker, options) => (await docker.createService(inBody(options, service))).id);
     },
 
-    /** Its tasks, without those of one before, which stay a while. */
+    /** Its tasks, without the tasks of an earlier service, which remain for a while. */
     tasks: async (id: string): Promise<SwarmTask[]> => {
       const query = { filters: JSON.stringify({ service: [id] }) };
       return (await getJson({ path: '/tasks', query })).json as SwarmTask[];
@@ -96,19 +98,22 @@ export function createSwarm({ getJson, openStream, withDocker }: EngineApi, proj
   const get = async (path: string, query: Record<string, string> = {}) => (await getJson({ path, query })).json;
   const filters = JSON.stringify({ label: [`com.docker.stack.namespace=${project}`] });
   return {
-    /** What this engine says of its place in a swarm. */
+    /** The engine's description of its place in a swarm. */
     membership: async (): Promise<SwarmMembership> => ((await get('/info')) as { Swarm: SwarmMembership }).Swarm,
 
     /** Every node of the swarm. */
     nodes: async (): Promise<SwarmNode[]> => (await get('/nodes')) as SwarmNode[],
 
-    /** The stack's services, with the number of tasks that each is to have. */
+    /** The stack's services, with the desired number of tasks of each. */
     services: async (): Promise<SwarmService[]> => {
       onInspect();
       return (await get('/services', { filters, status: 'true' })) as SwarmService[];
     },
 
-    /** Has new tasks made of what a service is; false when another writer was first, as the swarm itself in an update. */
+    /**
+     * Makes the swarm create new tasks of an unchanged service; false if another writer was first, such as the swarm
+     * itself during an update.
+     */
     startAnew: ({ ID, Version, Spec }: SwarmService): Promise<boolean> => {
       const { ForceUpdate = 0 } = Spec.TaskTemplate;
       const forced = { ...Spec, TaskTemplate: { ...Spec.TaskTemplate, ForceUpdate: ForceUpdate + 1 } };
@@ -120,23 +125,23 @@ export function createSwarm({ getJson, openStream, withDocker }: EngineApi, proj
       );
     },
 
-    /** The last lines that a task wrote, on whatever node, unredacted. Throws ENGINE_ERROR for a task that is gone. */
+    /** The last lines that a task wrote, on any node, unredacted. Throws ENGINE_ERROR for a task that is gone. */
     logs: async (taskId: string): Promise<LogExcerpt[]> => {
       const body = await openStream({ path: `/tasks/${taskId}/logs`, query: logQuery });
       return logExcerptsOf(await lastPiecesOf(body, maxPieces + 1), { maxPieces });
     },
 
-    /** How many containers of the stack are on this node; they stay a while after their tasks. */
+    /** Number of containers of the stack on this node; they remain for a while after their tasks. */
     containers: async (): Promise<number> =>
       ((await get('/containers/json', { all: 'true', filters })) as object[]).length,
 
-    /** Names of the stack's volumes on this node; a manager knows those of no other. */
+    /** Names of the stack's volumes on this node; a manager cannot list volumes of other nodes. */
     volumes: async (): Promise<string[]> => {
       const { Volumes } = (await get('/volumes', { filters })) as { Volumes: { Name: string }[] | null };
       return (Volumes ?? []).map(({ Name }) => Name).sort();
     },
 
-    /** The stack's tasks, ended ones too as long as the swarm remembers them. */
+    /** The stack's tasks, including ended ones while the swarm keeps them. */
     tasks: async (): Promise<SwarmTask[]> => {
       onInspect();
       return (await get('/tasks', { filters })) as SwarmTask[];
@@ -148,7 +153,10 @@ const probeTimeoutS = 10;
 
 export type StackProgram = ReturnType<typeof createStackProgram>;
 
-/** `docker stack` for one stack: an environment of its own, the stack file by stdin alone, since it holds secrets. */
+/**
+ * `docker stack` for one stack, with a separate environment. The stack file is passed only by stdin, since it contains
+ * secrets.
+ */
 export function createStackProgram(settings: Settings, project: string, { redactor }: { redactor: () => Redactor }) {
   const dir = join(settings.state_dir, settings.env, 'docker-config');
   const { up_timeout_s, down_timeout_s } = settings;
@@ -166,8 +174,8 @@ export function createStackProgram(settings: Settings, project: string, { redact
     },
 
     /**
-     * Creates and updates the stack's services, and removes others. Without logins the swarm keeps those that it has. Does
-     * not wait for tasks. Throws `UP_FAILED`.
+     * Creates and updates the stack's services, and removes others. Without logins the swarm keeps its existing logins.
+     * Does not wait for tasks. Throws `UP_FAILED`.
      */
     deploy: (file: object, logins: RegistryLogin[], signal: AbortSignal): Promise<void> =>
       withLogins(dir, logins, async () => {

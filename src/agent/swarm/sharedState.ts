@@ -7,7 +7,7 @@ import type { StateStore } from '../state/stateFile.ts';
 import { findObject, swarmNamesOf, type SwarmObject, type SwarmObjects } from './swarmObjects.ts';
 import { emptySwarmState, parseSwarmState, sharedFactsOf, type SwarmState } from './swarmState.rules.ts';
 
-/** Where the state is kept, and what it is made of. */
+/** Location of the state, and its dependencies. */
 interface SharedStateParts {
   file: StateStore;
   facts: SwarmFacts;
@@ -16,14 +16,15 @@ interface SharedStateParts {
 }
 
 /**
- * `state.json` as a copy of what the managers of a swarm share. What is shared changes by compare and swap in the swarm first,
- * by the agent that acts alone: it fails with the ending `interrupted` as soon as another one has written.
+ * `state.json` as a copy of the state that the managers of a swarm share. The shared state changes first, by compare
+ * and swap in the swarm. Only the acting agent changes it, and fails with the ending `interrupted` as soon as another
+ * agent has written.
  */
 export class SharedState implements StateStore {
   readonly #parts: SharedStateParts;
   #node = '';
   #record: ReleaseRecord | null = null;
-  /** What this agent has read or written last, while it may act. */
+  /** The last state that this agent has read or written while it may act. */
   #seen: SeenState | null = null;
 
   constructor(parts: SharedStateParts) {
@@ -38,7 +39,7 @@ export class SharedState implements StateStore {
     return this.#parts.file.isUnknown;
   }
 
-  /** The record of the applied release, which may be on another host alone; null when none is applied. */
+  /** The record of the applied release, which may exist only on another host; null when no release is applied. */
   get record(): ReleaseRecord | null {
     return this.#record;
   }
@@ -50,8 +51,8 @@ export class SharedState implements StateStore {
   }
 
   /**
-   * Copies what the managers share to this host. An agent that acts takes over the attempt of another node. Throws
-   * `RUNTIME_UNAVAILABLE` when the swarm cannot say.
+   * Copies the shared state of the managers to this host. An acting agent takes over the attempt of another node.
+   * Throws `RUNTIME_UNAVAILABLE` when the swarm cannot be queried.
    */
   async follow({ node, acts }: { node: string; acts: boolean }): Promise<void> {
     const { file, facts } = this.#parts;
@@ -64,8 +65,8 @@ export class SharedState implements StateStore {
   }
 
   /**
-   * Changes the state; in the swarm first where the managers share it. Throws `RUNTIME_UNAVAILABLE` for an attempt while the
-   * swarm cannot say whether this agent may act.
+   * Changes the state, first in the swarm if the managers share it. Throws `RUNTIME_UNAVAILABLE` for an attempt while
+   * the swarm cannot confirm that this agent may act.
    */
   async update(patch: Partial<State>): Promise<void> {
     const [seen, next] = [this.#seen, { ...this.state, ...patch }];
@@ -75,7 +76,7 @@ export class SharedState implements StateStore {
     await this.#parts.file.update(patch);
   }
 
-  /** Throws when another agent has written since this one has: then it acts in place of this one. */
+  /** Throws when another agent has written since this one: then that agent acts instead. */
   async confirm(): Promise<void> {
     const { seen } = await this.#parts.facts.readState();
     if (this.#seen === null || seen?.version !== this.#seen.seen?.version) throw this.#superseded();
@@ -101,20 +102,20 @@ export class SharedState implements StateStore {
   }
 }
 
-/** What a host knows by itself where its swarm knows nothing yet: none may be led back by a new swarm. */
+/** The facts of a host that are kept if its swarm has no state yet, so that a new swarm cannot downgrade a host. */
 function outlivesSwarm({ highest_sequence, production, production_unknown }: Readonly<State>): Partial<State> {
   return { highest_sequence, production, ...(production_unknown !== undefined && { production_unknown }) };
 }
 
-/** Both have their fields in one order. */
+/** Both have their fields in the same order. */
 function isSame(one: object, other: object): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** The state as one manager has read it; a write names it, and fails when another one came between. */
+/** The state as one manager has read it; a write refers to it, and fails when another write came in between. */
 interface SeenState {
   state: SwarmState;
-  /** Null while the swarm keeps none. */
+  /** Null while the swarm has no state. */
   seen: SwarmObject | null;
 }
 
@@ -124,8 +125,9 @@ const format = Buffer.from('1');
 const keyBytes = 32;
 
 /**
- * What all managers of a swarm share, kept as its configs: a manager that cannot ask the swarm knows nothing
- * of it, and one that does is told the newest. Only the key is secret; whoever can read it has no need of it.
+ * The shared state of all managers of a swarm, stored as its configs. A manager that cannot query the swarm knows
+ * nothing of it; one that can gets the newest. Only the key is secret, and anyone who can read it could read the
+ * secrets anyway.
  */
 export function createSwarmFacts(configs: SwarmObjects, env: string) {
   const names = swarmNamesOf(env);
@@ -138,7 +140,7 @@ export function createSwarmFacts(configs: SwarmObjects, env: string) {
   return {
     readState,
 
-    /** Writes the state that follows upon one that was read; false when another manager has written since then. */
+    /** Writes the successor of a state that was read; false when another manager has written since then. */
     writeState: ({ seen }: SeenState, next: SwarmState): Promise<boolean> => {
       const written = { ...labels, [stateLabel]: JSON.stringify(next) };
       return seen === null
@@ -146,7 +148,7 @@ export function createSwarmFacts(configs: SwarmObjects, env: string) {
         : configs.relabel(seen, written);
     },
 
-    /** The key by which all managers name secrets; the first who asks makes it. */
+    /** The key by which all managers name secrets; the first manager that needs it creates it. */
     key: async (): Promise<Uint8Array> => {
       const kept = await find(names.key);
       if (kept !== null) return kept.data;
@@ -167,7 +169,7 @@ function stateIn({ name, labels }: SwarmObject, env: string): SwarmState {
   return state;
 }
 
-/** A name that was given away and is free again at once. */
+/** A name that was taken and is free again at once. */
 function notKept(name: string): Fault {
   return failedFault('RUNTIME_UNAVAILABLE', `another manager changed config ${name} of the swarm at the same time`);
 }

@@ -123,7 +123,7 @@ it.each(['attach', 'develop', 'expose', 'profiles', 'restart', 'scale', 'tmpfs']
   expect(converted({ [key]: ['x'], command: null }).service).not.toHaveProperty(['command']);
 });
 
-it('keeps networks and volumes, which it marks as its own, and nothing else of the file', () => {
+it('keeps networks and volumes, labelled as its own, and nothing else of the file', () => {
   const root = {
     name: 'deployd-eu-1',
     networks: { n: { name: 'x' } },
@@ -197,13 +197,13 @@ it('doubles the dollar signs of a target again', () => {
   expect(service['configs']).toMatchObject([{ target: '/a$$b' }]);
 });
 
-it('names what is mounted empty', () => {
+it('names empty mounted content', () => {
   const empty = { ...sources, values: new Map([['DB', '']]) };
   const services = { web: { image: 'a', secrets: ['s', 'f'] } };
   expect(stackOf({ ...root, services }, empty).empty).toEqual(['web: /run/secrets/s']);
 });
 
-it('keeps a content once for all that mount it in the same way', () => {
+it('keeps a content once for all services that mount it in the same way', () => {
   const { contents, service } = converted(
     { configs: ['f', { source: 'f', target: '/g' }, { source: 'f', target: '/h', mode: 0o400 }] },
     root,

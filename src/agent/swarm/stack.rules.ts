@@ -2,7 +2,7 @@ import { contentLabel } from '../engine/container.rules.ts';
 import { normalizePath } from '../engine/createdContainer.rules.ts';
 import { listOf, type ModelObject, objectOf, textOf, textsOf } from '../release/model.rules.ts';
 
-/** What makes a stack of a rendered model. */
+/** The input of converting a rendered model to a stack. */
 export interface StackSources extends ContentSources {
   /** Each image of the model with its digest. */
   pinnedImages: ReadonlyMap<string, string>;
@@ -10,13 +10,16 @@ export interface StackSources extends ContentSources {
   sha: string;
 }
 
-/** A release as a swarm runs it. The file holds the values of `environment`, the contents those of secrets. */
+/**
+ * A release as a swarm runs it. The file contains the values of `environment`, the contents contain the values of
+ * secrets.
+ */
 interface Stack {
-  /** What `docker stack deploy` reads. */
+  /** Input of `docker stack deploy`. */
   file: ModelObject;
-  /** What must be in the swarm before, each once. */
+  /** Content that must be in the swarm before the deploy, without duplicates. */
   contents: SwarmContent[];
-  /** What is mounted without a byte in it, which a swarm does not keep: `web: /run/secrets/db`. */
+  /** Mounts of empty content, which a swarm does not store: `web: /run/secrets/db`. */
   empty: string[];
 }
 
@@ -24,8 +27,8 @@ interface Stack {
 const version = '3.9';
 
 /**
- * Converts the model that compose renders into a stack. Dollar signs stay doubled, as both programs have them. What a
- * stack cannot say was refused before.
+ * Converts the model that compose renders into a stack. Dollar signs stay doubled, as both programs expect. Features
+ * that a stack does not support were refused before.
  */
 export function stackOf(model: unknown, sources: StackSources): Stack {
   const root = objectOf(model);
@@ -53,7 +56,7 @@ export function stackOf(model: unknown, sources: StackSources): Stack {
   return { file: withPlainKeys(file) as ModelObject, contents, empty };
 }
 
-/** The labels by which every node knows what is the project's, as compose would set them on one host. */
+/** The labels by which every node identifies the project's resources, as compose would set them on one host. */
 function ownedBy(root: ModelObject): ModelObject {
   return { 'com.docker.compose.project': root['name'] };
 }
@@ -66,7 +69,7 @@ function labelledBy(root: ModelObject): (volume: [string, unknown]) => [string, 
   };
 }
 
-/** What a service mounts, divided into what the swarm keeps and what is on the nodes. */
+/** The mounts of a service, divided into content in the swarm and resources on the nodes. */
 function mountsOf(service: ModelObject, root: ModelObject, sources: ContentSources) {
   const volumes: ModelObject[] = [];
   const files: ContentMount[] = [];
@@ -93,7 +96,7 @@ function withPlainKeys(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [textOf(key), withPlainKeys(inner)]));
 }
 
-/** What a service of the stack gets besides what the model says. */
+/** The additions to a service of the stack, on top of the model. */
 interface ServiceParts {
   /** Labels of its containers. */
   labels: ModelObject;
@@ -106,12 +109,14 @@ interface ServiceParts {
   volumes: readonly ModelObject[];
 }
 
-/** Keys that say nothing in a stack, because compose has done what they say or they are about `docker compose up`. */
+/**
+ * Keys without effect in a stack, because compose has already applied them or they only concern `docker compose up`.
+ */
 const droppedKeys = ['attach', 'develop', 'expose', 'profiles', 'pull_policy', 'restart', 'scale', 'tmpfs'];
 
 /**
- * A service of the rendered model as `docker stack deploy` takes it. Keys that are not named here stay, so that the
- * program refuses what it does not know.
+ * A service of the rendered model in the form for `docker stack deploy`. Other keys stay, so that the program refuses
+ * keys that it does not support.
  */
 function stackServiceOf(service: ModelObject, { image, labels, sha, contents, volumes }: ServiceParts): ModelObject {
   const kept = Object.entries(service).filter(([key, value]) => !droppedKeys.includes(key) && value !== null);
@@ -148,15 +153,18 @@ function inertTextsOf(service: ModelObject): ModelObject {
   };
 }
 
-/** Not by which compose on one host knows what to start anew: contents have names of their own, on all nodes the same. */
+/**
+ * Omits the label by which compose detects changed content: in a swarm, contents have their own names, which are the
+ * same on all nodes.
+ */
 function keptLabelsOf(service: ModelObject): ModelObject {
   const labels = Object.entries(objectOf(service['labels'])).filter(([name]) => name !== contentLabel);
   return Object.fromEntries(labels);
 }
 
 /**
- * Has the swarm start anew what is to be placed otherwise: it leaves tasks as they were made when nothing but the placement
- * changed and their nodes will do, and nobody could tell them from tasks that are still to be replaced.
+ * Makes the swarm start a service again when its placement changes. The swarm keeps tasks if only the placement changed
+ * and their nodes still match. These could not be distinguished from tasks that still have to be replaced.
  */
 function placementLabelOf(service: ModelObject): ModelObject {
   const placement = objectOf(objectOf(service['deploy'])['placement']);
@@ -183,7 +191,7 @@ function quantityOf({ cpus, ...quantity }: ModelObject): ModelObject {
   return { ...quantity, ...(cpus !== undefined && { cpus: textOf(cpus) }) };
 }
 
-/** `restart` in the words of a swarm. Without it a service that has a healthcheck must keep running, as on one host. */
+/** `restart` in the terms of a swarm. Without it a service that has a healthcheck must keep running, as on one host. */
 function restartPolicyOf({ restart, healthcheck }: ModelObject): ModelObject {
   const [condition, attempts] = textOf(restart).split(':');
   const mustRun = healthcheck !== undefined && objectOf(healthcheck)['disable'] !== true;
@@ -206,7 +214,7 @@ function stackMountOf({ source, target, bind, tmpfs, ...mount }: ModelObject): M
   };
 }
 
-/** A text, in which a swarm would expand templates, written so that it reaches the container as it is. */
+/** A text, escaped so that a swarm does not expand templates in it and the container gets it unchanged. */
 function inertText(value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('{{', '{{"{{"}}') : value;
 }
@@ -217,15 +225,18 @@ export interface MountedFile {
   isExecutable: boolean;
 }
 
-/** What the swarm keeps for the tasks that mount it, under a name that its content decides. */
+/** Content that the swarm stores for the tasks that mount it, under a name derived from the content. */
 export interface SwarmContent {
-  /** Files of the bundle are configs, which anybody may read who may ask the swarm; all else is a secret. */
+  /**
+   * Files of the bundle become configs, which anyone with access to the swarm's API may read; everything else becomes a
+   * secret.
+   */
   kind: 'config' | 'secret';
   name: string;
   data: Uint8Array;
 }
 
-/** Where contents come from, and how they are named. */
+/** The sources of contents, and their naming. */
 export interface ContentSources {
   /** The release's directory, as in the model. */
   dir: string;
@@ -234,13 +245,13 @@ export interface ContentSources {
   /** Values of the variables that configs and secrets name. */
   values: ReadonlyMap<string, string>;
   /**
-   * Names of contents. A task has one file for each name, however often it mounts it, so that access is a part of
-   * `identity`; for a secret its key in the compose file is one too.
+   * Names of contents. A task has one file for each name, however often it mounts it, so that `identity` includes the
+   * access rights; for a secret also its key in the compose file.
    */
   nameOf: Record<SwarmContent['kind'], (identity: string, data: Uint8Array) => string>;
 }
 
-/** A content that a service mounts: where, and who may read it. */
+/** A content that a service mounts: its path, and its permissions. */
 interface ContentMount {
   content: SwarmContent;
   target: string;
@@ -257,13 +268,13 @@ function bundleFileAt(path: string, { dir, files }: ContentSources): MountedFile
   return clean.startsWith(`${dir}/`) ? (files.get(clean.slice(dir.length + 1)) ?? null) : null;
 }
 
-/** A file of the bundle, mounted as it is. */
+/** A mounted file of the bundle, unchanged. */
 function fileMountOf({ data, isExecutable }: MountedFile, target: string, sources: ContentSources): ContentMount {
   const access = { uid: '0', gid: '0', mode: isExecutable ? 0o555 : 0o444 };
   return { content: configOf(data, access, sources), target, ...access };
 }
 
-/** What a service mounts by an item of `configs` or `secrets`. */
+/** The content of an item of `configs` or `secrets` of a service. */
 function contentMountOf(
   reference: unknown,
   section: 'configs' | 'secrets',
@@ -295,7 +306,10 @@ function secretOf(
   return { kind: 'secret', name: nameOf.secret(`${key} ${formatAccess(access)}`, data), data };
 }
 
-/** What a config or secret says itself or takes from a variable. It may hold a secret, so a config of it is one too. */
+/**
+ * The inline content of a config or secret, or the value of its variable. It may contain a secret, so such a config is
+ * also stored as a secret.
+ */
 function textIn(definition: ModelObject, { values }: ContentSources): Uint8Array {
   const text = values.get(textOf(definition['environment'])) ?? textOf(definition['content']);
   return new TextEncoder().encode(text);

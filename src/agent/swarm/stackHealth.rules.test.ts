@@ -135,7 +135,7 @@ it.each([
   expect(service!.tasks.map(reportedTaskOf)).toEqual([reported]);
 });
 
-describe('a task that runs in place of one that ended', () => {
+describe('a task that replaces an ended one', () => {
   const endedMs = Date.parse('2026-01-01T00:01:00.123Z');
   const window = { nowMs: endedMs + 30_000, observedMs: endedMs - 1, settleMs: 10_000, intervalMs: 60_000 };
   const tasks: TaskParts[] = [
@@ -166,7 +166,7 @@ it.each<[string, number, string, TaskParts, number]>([
   ['was known to the last tick', 0, 'down', { state: 'running', NodeID: 'n2' }, 90_000],
   ['is where another node answers again', 0, 'ready', { state: 'running', NodeID: 'n2' }, 0],
   ['is of another making', 0, 'down', { state: 'running', NodeID: 'n2', Spec: oldSpec }, 0],
-])('tells a task in place of one of a lost node that %s: %d', (_, count, State, before, sinceMs) => {
+])('reports a task that replaces one on a lost node which %s: %d', (_, count, State, before, sinceMs) => {
   const task: TaskParts = { state: 'running', minute: 1 };
   const lost = { ID: 'n2', Description: { Hostname: 'two' }, Status: { State } };
   const facts = factsOf({}, [{ ...before, DesiredState: 'shutdown' }, task]);

@@ -8,16 +8,16 @@ import { type CrashWindow, isRecentCrash } from '../health/crashes.rules.ts';
 /** One service of a stack at one moment. */
 export interface StackService {
   name: string;
-  /** `healthy`: all of its tasks run as it is now, or have finished. */
+  /** `healthy`: all of its tasks run with the current definition, or have finished. */
   status: HealthStatus;
-  /** What is wrong; '' when nothing is. */
+  /** The problem; '' if there is none. */
   trouble: string;
   tasks: readonly StackTask[];
   /** True for a job that has not ended yet. */
   isRunningJob: boolean;
 }
 
-/** The release that is to run. */
+/** The release that should run. */
 interface Release {
   sha: Sha;
   services: readonly ExpectedService[];
@@ -44,14 +44,14 @@ export function stackServicesOf(facts: StackFacts, release: Release): StackServi
   return [...found, ...missing].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The task as check-ins and reports show it; with a healthcheck a swarm takes only healthy ones for running. */
+/** The task as check-ins and reports show it; with a healthcheck, a swarm reports only healthy tasks as running. */
 export function reportedTaskOf({ service, name, state, exitCode, hasHealthcheck }: StackTask): ReportedContainer {
   const isHealthKnown = hasHealthcheck && (state === 'running' || state === 'starting');
   const health = isHealthKnown ? (state === 'running' ? 'healthy' : 'starting') : null;
   return { service, name, state, health, exit_code: exitCode };
 }
 
-/** The tasks that run in place of one that ended recently; where there is a healthcheck, that decides. */
+/** The tasks that replace a recently ended one; with a healthcheck, the healthcheck decides. */
 export function crashedTasks(services: readonly StackService[], window: CrashWindow): StackTask[] {
   return services
     .flatMap(({ tasks }) => tasks)
@@ -61,7 +61,7 @@ export function crashedTasks(services: readonly StackService[], window: CrashWin
     );
 }
 
-/** The tasks that were made since the last observation in place of those of a node that is lost. */
+/** The tasks that replaced tasks on a lost node since the last observation. */
 export function movedTasks(services: readonly StackService[], { observedMs }: { observedMs: number }): StackTask[] {
   const tasks = services.flatMap((service) => service.tasks);
   return tasks.filter(({ movedFrom, createdMs }) => movedFrom !== null && createdMs > observedMs);
@@ -82,7 +82,7 @@ export function unhealthyNodes(services: readonly StackService[]): string[] {
   return [...new Set(nodes)].filter((node) => node !== null).sort();
 }
 
-/** A job of the swarm, or one that the release says. */
+/** A job of the swarm, or a job according to the release. */
 function isJobOf({ Spec }: SwarmService, role: ServiceRole, tasks: readonly StackTask[]): boolean {
   if (Spec.Mode?.ReplicatedJob !== undefined || Spec.Mode?.GlobalJob !== undefined) return true;
   return isJob(role, { health: tasks.some(({ hasHealthcheck }) => hasHealthcheck) ? '' : null });
@@ -108,7 +108,7 @@ function judge(
   return update === 'updating' ? { status: 'pending', trouble: 'updating' } : { status: 'healthy', trouble: '' };
 }
 
-/** A task that ended is pending while the swarm starts another one in its place, and failed when it does not. */
+/** An ended task is pending while the swarm starts a replacement, otherwise failed. */
 function statusOf(task: StackTask): HealthStatus {
   const { state, isCurrent, restarts, exitCode } = task;
   if (state === 'rejected') return 'failed';
@@ -132,8 +132,8 @@ function describeTask(task: StackTask): string {
 }
 
 /**
- * The services that the swarm leaves without a task: what it takes for a job ends with its node, or when a manager becomes a
- * worker, and a deploy of the same changes nothing.
+ * The services that the swarm leaves without a task. A task that the swarm treats as a job ends with its node, or when
+ * a manager becomes a worker, and deploying the same definition changes nothing.
  */
 export function servicesWithoutTask(
   { project, services }: StackFacts,
@@ -146,8 +146,8 @@ export function servicesWithoutTask(
 }
 
 /**
- * The services with a task that has no node and is older than their last update: the swarm's scheduler may have dropped it, and
- * then looks for no node for it any more, whatever nodes come.
+ * The services with a task that has no node and is older than their last update. The swarm's scheduler may have dropped
+ * it, and then no longer looks for a node, even if new nodes join.
  */
 export function servicesWithDroppedTask({ services, ...facts }: StackFacts): SwarmService[] {
   const unassigned = newestTasks({ ...facts, services }).filter((task) => task.isCurrent && isUnassigned(task));
@@ -159,8 +159,8 @@ export function servicesWithDroppedTask({ services, ...facts }: StackFacts): Swa
 }
 
 /**
- * True when the release is what is deployed, and lacks nothing but nodes for some of its tasks. Another deploy of it would have
- * the scheduler drop these.
+ * True when the release is deployed, and only lacks nodes for some of its tasks. Deploying it again would make the
+ * scheduler drop these.
  */
 export function waitsForNodes({ services }: StackFacts, judged: readonly StackService[], sha: Sha): boolean {
   const unhealthy = judged.filter(({ status }) => status !== 'healthy');

@@ -15,7 +15,7 @@ it.each<[string, string, string, SwarmTask[], boolean, string]>([
   ['cannot start it', 'ready', 'active', [taskOn('n1', 'rejected', 'No such image')], true, 'rejected: No such image'],
   ['is lost', 'down', 'active', [taskOn('n1', 'running')], true, 'the node is down'],
   ['is drained', 'ready', 'drain', [], true, 'the node takes no tasks (drain)'],
-])('tells of a node that %s', (_, State, Availability, tasks, isOver, trouble) => {
+])('reports a node that %s', (_, State, Availability, tasks, isOver, trouble) => {
   const node = { ID: 'n1', Description: { Hostname: 'one' }, Status: { State }, Spec: { Availability } };
   expect(endsOfJob(tasks, [node])).toMatchObject([{ node: 'one', isOver, trouble }]);
 });
@@ -25,6 +25,6 @@ it.each([
   ['docker.io/library/nginx:1', 'nginx'],
   ['shop/web', 'shop/web'],
   [`registry.example:5000/shop/web:1@${digest}`, 'registry.example:5000/shop/web'],
-])('looks for the images of %s as the docker program names their repository', (reference, repository) => {
+])('looks for the images of %s under the repository name that the docker program uses', (reference, repository) => {
   expect(imageRemoval([{ reference, id: digest }]).args).toEqual([digest, repository]);
 });

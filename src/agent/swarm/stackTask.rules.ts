@@ -3,13 +3,13 @@ import { parseImageReference } from '../../registry/imageReference.rules.ts';
 import type { SwarmNode } from '../engine/engineAnswer.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
 
-/** What the tasks of a service are made of. It contains the environment, and so secrets. */
+/** The template of a service's tasks. It contains the environment, and so secrets. */
 export interface TaskSpec {
   ContainerSpec?: { Image?: string; Healthcheck?: { Test?: string[] | null } | null };
   RestartPolicy?: { Condition?: string };
   Runtime?: string;
   Placement?: object;
-  /** Counts the times that new tasks were asked for though nothing has changed. */
+  /** Number of requests for new tasks without a change. */
   ForceUpdate?: number;
 }
 
@@ -42,7 +42,7 @@ export interface SwarmTask {
   Status: { Timestamp: string; State: string; Err?: string; ContainerStatus?: { ExitCode?: number } };
 }
 
-/** The newest task of a slot that is to run, or the newest of all where none is; without anything secret. */
+/** The newest task of a slot that should run, or the newest of all if there is none; without secrets. */
 export interface StackTask {
   id: string;
   service: string;
@@ -50,28 +50,28 @@ export interface StackTask {
   name: string;
   /** Hostname of its node; null until one is chosen. */
   node: string | null;
-  /** As the swarm says it: `pending`, `preparing`, `starting`, `running`, `complete`, `failed`, `rejected` … */
+  /** The state in the swarm: `pending`, `preparing`, `starting`, `running`, `complete`, `failed`, `rejected` … */
   state: string;
   exitCode: number | null;
-  /** The swarm's words for its trouble; '' without. */
+  /** The swarm's error message; '' without an error. */
   error: string;
   hasHealthcheck: boolean;
-  /** True when it is made of what the service is now. */
+  /** True when it matches the current definition of the service. */
   isCurrent: boolean;
   /** False once the swarm has ended it, or it has ended by itself. */
   isToRun: boolean;
-  /** Whether the swarm starts another one in its place when it ends: `any`, `on-failure`, `none`. */
+  /** Whether the swarm starts a replacement when it ends: `any`, `on-failure`, `none`. */
   restarts: string;
-  /** The newest task of its slot that is made of the same, and may have printed something; null without one. */
+  /** The newest task of its slot with the same template that may have printed something; null if there is none. */
   printedId: string | null;
   createdMs: number;
-  /** Hostname of the node that was lost with the task before it in its slot; null where none was. */
+  /** Hostname of the lost node of the previous task in its slot; null if there is none. */
   movedFrom: string | null;
-  /** When its last predecessor of the same making ended by itself; null when none did. */
+  /** When its last predecessor with the same template ended by itself; null if none did. */
   lastEndMs: number | null;
 }
 
-/** What is known of a stack at one moment. */
+/** The observed facts of a stack at one moment. */
 export interface StackFacts {
   project: string;
   services: readonly SwarmService[];
@@ -140,8 +140,9 @@ function newestOf(slot: SwarmTask[], { service, project, hostnames, lost }: Slot
 }
 
 /**
- * Both come from one engine, which writes the same fields in the same order, but the runtime of services only. The swarm leaves
- * a task whose node will do as it was when its placement changes; a bundle that changes it changes a label.
+ * Both come from one engine, which writes the same fields in the same order, except that only services have the
+ * runtime. The swarm keeps a task on a matching node when its placement changes; a bundle that changes the placement
+ * also changes a label.
  */
 function isSame(one: TaskSpec, other: TaskSpec): boolean {
   const compared = (spec: TaskSpec) => JSON.stringify({ ...spec, Runtime: undefined, Placement: undefined });
@@ -149,8 +150,8 @@ function isSame(one: TaskSpec, other: TaskSpec): boolean {
 }
 
 /**
- * The swarm makes a second task of a slot when it takes a node for lost, and ends that one, though it is newer, when the node
- * is back.
+ * The swarm creates a second task in a slot when a node is lost, and ends that task, although it is newer, when the
+ * node returns.
  */
 function byPrecedence(a: SwarmTask, b: SwarmTask): number {
   return Number(isToRun(b)) - Number(isToRun(a)) || Date.parse(b.CreatedAt) - Date.parse(a.CreatedAt);
@@ -167,32 +168,32 @@ function endedByItself({ Status }: SwarmTask): boolean {
   return ['complete', 'failed', 'rejected'].includes(Status.State);
 }
 
-/** A script of `sh` that does something on a node by the `docker` program. */
+/** A script of `sh` that works on a node with the `docker` program. */
 export interface NodeJob {
   script: string;
   args: readonly string[];
 }
 
-/** What a job runs in, and where. */
+/** The image of a job, and its nodes. */
 export interface NodeJobPlace {
   name: string;
   labels: Record<string, string>;
   /** Pinned by its digest. */
   image: string;
-  /** Of the engine, on each node. */
+  /** Socket of the engine, on each node. */
   socket: string;
   /** The node that needs no job. */
   ownNode: string;
 }
 
-/** What a node has made of a job. */
+/** The result of a job on a node. */
 export interface NodeEnd {
   node: string;
-  /** Its task; null where the swarm has made none. */
+  /** Its task; null if the swarm has created none. */
   taskId: string | null;
-  /** False while it is at work. */
+  /** False while it is running. */
   isOver: boolean;
-  /** Why the job is not done; '' if it is. */
+  /** Why the job failed; '' if it succeeded. */
   trouble: string;
 }
 
@@ -218,7 +219,7 @@ export function serviceOfJob({ script, args }: NodeJob, place: NodeJobPlace): ob
   };
 }
 
-/** How far each other node is with a job, by name. */
+/** The progress of a job on each other node, by name. */
 export function endsOfJob(tasks: readonly SwarmTask[], others: readonly SwarmNode[]): NodeEnd[] {
   return others
     .map((node): NodeEnd => {
@@ -238,10 +239,12 @@ function endOn({ Status, Spec }: SwarmNode, task: SwarmTask | undefined): Pick<N
   return { isOver: endStates.has(State), trouble: printable(`${State}${Err === '' ? '' : `: ${Err}`}`) };
 }
 
-/** States that a task leaves no more, besides `complete`. */
+/** Final states of a task, in addition to `complete`. */
 const endStates = new Set(['failed', 'rejected', 'shutdown', 'orphaned', 'remove']);
 
-/** Removes the volumes of a stack, which its containers on the node may use a little longer; names each that is gone. */
+/**
+ * Removes the volumes of a stack, which its containers on the node may use a little longer; names each removed volume.
+ */
 export const volumeRemoval = (project: string): NodeJob => ({
   args: [project],
   script: `
@@ -259,7 +262,10 @@ exit "\${failed:-0}"
 `,
 });
 
-/** Removes pinned images of the release's repositories, but for those of the release and those in use; names each that is gone. */
+/**
+ * Removes pinned images of the release's repositories, except for images of the release and images in use; names each
+ * removed image.
+ */
 export const imageRemoval = (images: Readonly<ReleaseRecord['images']>): NodeJob => ({
   args: [images.map(({ id }) => id).join(' '), ...new Set(images.map(({ reference }) => repositoryOf(reference)))],
   script: `
@@ -275,7 +281,7 @@ done
 `,
 });
 
-/** As the docker program names a repository. */
+/** The name of a repository in the docker program. */
 function repositoryOf(reference: string): string {
   const { registry, repository } = parseImageReference(reference);
   return registry === 'docker.io' ? repository.replace(/^library\//, '') : `${registry}/${repository}`;

@@ -2,7 +2,7 @@ import { swarmNamesOf } from './swarmObjects.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
-it('gives names that a swarm takes, whatever the env is called', () => {
+it('returns names that a swarm accepts, whatever the name of the environment', () => {
   const { state, key, contents } = swarmNamesOf('e'.repeat(63));
   const { config, secret } = contents(bytes('k'));
   const names = [state, key, config('db', bytes('x')), secret('db', bytes('x'))];
@@ -19,7 +19,7 @@ describe.each(['config', 'secret'] as const)('a %s', (kind) => {
     ['other data', { data: 'y' }],
     ['another identity', { identity: 'web' }],
     ['what only looks alike', { identity: '', data: 'dbx' }],
-  ])('is named anew for %s', (_title, change) => {
+  ])('gets a different name for %s', (_title, change) => {
     expect(nameOf({})).toBe(nameOf({}));
     expect(nameOf(change)).not.toBe(nameOf({}));
   });

@@ -8,25 +8,25 @@ export interface SwarmObject {
   version: number;
   name: string;
   labels: Record<string, string>;
-  /** Empty for a secret, which the swarm never tells. */
+  /** Empty for a secret, whose value the swarm never returns. */
   data: Buffer;
 }
 
-/** A config or secret to be. */
+/** A config or secret to create. */
 type NewSwarmObject = Pick<SwarmObject, 'name' | 'labels'> & { data: Uint8Array };
 
 export type SwarmObjects = ReturnType<typeof createSwarmObjects>;
 
-/** The configs or the secrets of the swarm that the engine is a manager of. Throws RUNTIME_UNAVAILABLE when it cannot say. */
+/** The configs or the secrets of the engine's swarm. Throws RUNTIME_UNAVAILABLE when it cannot be queried. */
 export function createSwarmObjects(kind: 'config' | 'secret', { withDocker, getJson }: EngineApi) {
   return {
-    /** Those whose names begin so. */
+    /** The objects whose names have this prefix. */
     list: async (prefix: string): Promise<SwarmObject[]> => {
       const { json } = await getJson({ path: `/${kind}s`, query: { filters: JSON.stringify({ name: [prefix] }) } });
       return (json as ListedObject[]).map(objectOf).filter(({ name }) => name.startsWith(prefix));
     },
 
-    /** False when there is one of that name. */
+    /** False when an object with that name exists. */
     create: ({ name, labels, data }: NewSwarmObject): Promise<boolean> => {
       const body = { Name: name, Labels: labels, Data: Buffer.from(data).toString('base64') };
       return withDocker((docker, options) => {
@@ -55,7 +55,7 @@ export function createSwarmObjects(kind: 'config' | 'secret', { withDocker, getJ
   };
 }
 
-/** The one of that name; null without one. */
+/** The object with that name; null if there is none. */
 export async function findObject({ list }: SwarmObjects, name: string): Promise<SwarmObject | null> {
   return (await list(name)).find((each) => each.name === name) ?? null;
 }
@@ -71,7 +71,7 @@ function objectOf({ ID, Version, Spec }: ListedObject): SwarmObject {
   return { id: ID, version: Version.Index, name: Spec.Name, labels: Spec.Labels ?? {}, data };
 }
 
-/** A request by dockerode, which would put the body into the path as well, which others may log. */
+/** A request by dockerode, which would also put the body into the path, which other programs may log. */
 export function inBody(options: { abortSignal: AbortSignal }, body: object, query: object = {}) {
   return { ...options, _query: query, _body: body };
 }
@@ -81,7 +81,7 @@ interface EngineError {
   message?: string;
 }
 
-/** True when a call succeeds, false when it fails with an error that is expected. */
+/** True when a call succeeds, false when it fails with an expected error. */
 export function unless(isExpected: (error: EngineError) => boolean, call: Promise<unknown>): Promise<boolean> {
   return call.then(
     () => true,
@@ -92,7 +92,7 @@ export function unless(isExpected: (error: EngineError) => boolean, call: Promis
   );
 }
 
-/** True when another writer was first, or what is written is gone. */
+/** True when another writer was first, or the object is gone. */
 export function isOutOfSequence({ statusCode, message = '' }: EngineError): boolean {
   return statusCode === 404 || message.includes('update out of sequence');
 }
@@ -100,20 +100,20 @@ export function isOutOfSequence({ statusCode, message = '' }: EngineError): bool
 /** Where each kind of content is kept. */
 type ContentStores = Record<SwarmContent['kind'], SwarmObjects>;
 
-/** Files and secrets that the swarm keeps for the tasks of an env, by names that their content decides. */
+/** Files and secrets that the swarm stores for the tasks of an environment, under names derived from their content. */
 export function createSwarmContents(stores: ContentStores, env: string) {
   const { contentPrefix, contents: nameOf } = swarmNamesOf(env);
   return {
     /** How contents are named; the key is the swarm's. */
     nameOf,
 
-    /** Keeps what is not kept yet: a name that is given away has this content. */
+    /** Stores missing contents: a name that is taken has this content. */
     keep: async (contents: readonly SwarmContent[]): Promise<void> => {
       for (const { kind, name, data } of contents)
         await stores[kind].create({ name, data, labels: { 'deployd.env': env } });
     },
 
-    /** Removes all contents but these; those that a service still uses stay, until they are removed with it. */
+    /** Removes all other contents; contents that a service still uses stay until the service is removed. */
     removeOthers: async (used: ReadonlySet<string>): Promise<void> => {
       for (const kind of ['config', 'secret'] as const)
         for (const content of await stores[kind].list(contentPrefix[kind]))
@@ -122,19 +122,22 @@ export function createSwarmContents(stores: ContentStores, env: string) {
   };
 }
 
-/** Names of what the swarm keeps for an env; none is longer than the 64 characters that it allows. */
+/** Names of the objects that the swarm stores for an environment, at most 64 characters long as it requires. */
 interface SwarmNames {
-  /** How the names of contents begin, and no other names of that kind. */
+  /** Prefix of the names of contents, and of no other names of that kind. */
   contentPrefix: Record<SwarmContent['kind'], string>;
   state: string;
-  /** The service that does something on nodes; names of services have no dots. */
+  /** The service that runs work on nodes; names of services have no dots. */
   job: string;
   key: string;
-  /** What a content is called, by what makes it another one besides its data; a secret's name tells nothing without the key. */
+  /**
+   * The name of a content, from the facts that identify it in addition to its data; a secret's name reveals nothing
+   * without the key.
+   */
   contents: (key: Uint8Array) => ContentSources['nameOf'];
 }
 
-/** The beginning of a digest that stands in a name. */
+/** The beginning of a digest in a name. */
 const envDigits = 12;
 const contentDigits = 20;
 

@@ -21,7 +21,7 @@ import { openSwarm, type SwarmAdapters, type SwarmOptions } from './openSwarm.ts
 import { SharedState } from './sharedState.ts';
 import { observe, type SwarmDependencies, waitUntilHealthy, type SwarmAgent } from './waitUntilHealthy.ts';
 
-/** Drives the swarm of this host's engine; `state.json` becomes a copy of what its managers share. */
+/** Drives the swarm of this host's engine; `state.json` becomes a copy of the state that its managers share. */
 export function createSwarmOrchestration(
   getDeps: () => SwarmAgent,
   { file, releases, ...options }: SwarmOptions & { file: StateStore; releases: Pick<Releases, 'readRecord'> },
@@ -31,7 +31,7 @@ export function createSwarmOrchestration(
   return { state, orchestrator: createSwarmOrchestrator(getDeps, { ...adapters, state }) };
 }
 
-/** A stack of Docker Swarm on all nodes that the swarm has. */
+/** A stack of Docker Swarm on all nodes of the swarm. */
 export function createSwarmOrchestrator(
   getDeps: () => SwarmAgent,
   shared: SwarmAdapters & { state: SharedState },
@@ -65,7 +65,10 @@ export function createSwarmOrchestrator(
   };
 }
 
-/** The swarm of this node, and the manager that acts in place of it, after this host has copied what the managers share. */
+/**
+ * The swarm of this node, and the manager that acts instead of it, after this host has copied the shared state of the
+ * managers.
+ */
 export async function membership(context: SwarmDependencies): Promise<Pick<ObservedState, 'leader' | 'swarm'>> {
   const { swarm, state } = context;
   const found = await swarm.membership();
@@ -82,9 +85,9 @@ export async function membership(context: SwarmDependencies): Promise<Pick<Obser
 }
 
 /**
- * Removes values of secrets that another manager has applied anew or taken down. A manager that does not act keeps those of
- * the applied release alone, which it may have to start again; the one that acts keeps those of its attempt, with the way back
- * from it.
+ * Removes secret values that another manager has applied again or taken down. A manager that does not act keeps only
+ * the values of the applied release, which it may have to start again. The acting manager keeps the values of its
+ * attempt and of the release to revert to.
  */
 async function forgetSecrets({ deps, state }: SwarmDependencies, acts: boolean): Promise<void> {
   const { releases } = deps;
@@ -125,8 +128,8 @@ export async function pinImages(
 }
 
 /**
- * Renders a release on this host as an apply would, unless it is there as it was applied: the agent of another node may have
- * applied it. Values of secrets are the newest, images those that its record names.
+ * Renders a release on this host as an apply would, unless the applied release is already there: the agent of another
+ * node may have applied it. Values of secrets are the newest, images come from its record.
  */
 export async function obtainRelease({ deps, state }: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
   const applied = state.record?.sha === sha ? state.record : null;
@@ -149,7 +152,7 @@ async function isHere({ releases }: SwarmAgent, sha: Sha, applied: ReleaseRecord
   return applied === null || isSameRecord(await releases.readRecord(sha), applied);
 }
 
-/** The steps of an apply until the release is on the disk; nothing that runs is changed. */
+/** The steps of an apply until the release is on disk; running services are not changed. */
 async function render(deps: SwarmAgent, sha: Sha, signal: AbortSignal): Promise<void> {
   const desired = desiredAgain(deps, sha);
   const { archive } = await download(deps, { desired }, signal);

@@ -17,7 +17,7 @@ const record: SwarmState['record'] = {
 };
 const full: SwarmState = { facts, node: 'abc', record };
 
-it.each([empty, full])('reads what was written: %j', (state) => {
+it.each([empty, full])('reads the written state: %j', (state) => {
   expect(parseSwarmState(JSON.stringify(state), 'eu-1')).toEqual(state);
 });
 
@@ -33,6 +33,6 @@ it.each([
   JSON.stringify({ ...full, facts: { ...facts, highest_sequence: -1 } }),
   JSON.stringify({ ...full, facts: { ...facts, applied_sha: 'x' } }),
   JSON.stringify({ ...full, facts: { ...facts, attempt: { sha, phase: 'starting', at: 'never' } } }),
-])('is no state: %s', (text) => {
+])('rejects an invalid state: %s', (text) => {
   expect(parseSwarmState(text, 'eu-1')).toBeNull();
 });

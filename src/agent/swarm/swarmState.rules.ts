@@ -1,7 +1,7 @@
 import { parseReleaseRecord, type ReleaseRecord } from '../release/record.rules.ts';
 import { emptyState, isInvalidState, parseState, type State } from '../state/state.rules.ts';
 
-/** What `state.json` says of the stack, and not of this host alone. */
+/** The parts of `state.json` that describe the stack, and not only this host. */
 const sharedFields = [
   'applied_sha',
   'applied_at',
@@ -17,12 +17,15 @@ const sharedFields = [
 
 export type SharedFacts = Pick<State, (typeof sharedFields)[number]>;
 
-/** What all managers of a swarm must agree upon; `state.json` of each is a copy of its facts. */
+/** The shared state of all managers of a swarm; `state.json` of each is a copy of its facts. */
 export interface SwarmState {
   facts: SharedFacts;
-  /** Id of the node whose agent wrote this, and whose attempt it is; '' before the first. */
+  /** Id of the node whose agent wrote this, and that owns the attempt; '' before the first. */
   node: string;
-  /** The record of the applied release, by which each manager knows what is to run; null when none is applied. */
+  /**
+   * The record of the applied release, from which each manager knows the services that should run; null when no release
+   * is applied.
+   */
   record: ReleaseRecord | null;
 }
 
@@ -36,7 +39,7 @@ export function sharedFactsOf(state: Readonly<State>): SharedFacts {
   return Object.fromEntries(sharedFields.map((field) => [field, state[field]])) as SharedFacts;
 }
 
-/** Parses what the swarm keeps for an env; null when it is no state. */
+/** Parses the stored state of an environment; null when it is invalid. */
 export function parseSwarmState(text: string, env: string): SwarmState | null {
   const { facts, node, record } = (jsonOf(text) ?? {}) as Record<string, unknown>;
   if (facts === undefined || typeof node !== 'string' || record === undefined) return null;

@@ -33,7 +33,9 @@ import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { Progress } from '../journal/liveLine.ts';
 
-/** What a manager of a swarm takes to change a stack; it may have to make a release that another one applied. */
+/**
+ * Dependencies of a swarm manager that changes a stack; it may have to render a release that another manager applied.
+ */
 export interface SwarmAgent
   extends
     ObserverDependencies,
@@ -48,13 +50,13 @@ export interface SwarmAgent
   readonly tick: RunningTick;
 }
 
-/** Tasks whose logs a report has. */
+/** Maximum number of tasks whose logs are in a report. */
 const maxLogs = 8;
-/** Milliseconds between two questions; a swarm offers no events of tasks. */
+/** Milliseconds between two queries; a swarm has no events for tasks. */
 const pollMs = 250;
 
 /**
- * Waits until the tasks of every service run, as this release wants them, for `settle_s` without a change (spec §12).
+ * Waits until the tasks of every service run as defined by this release, for `settle_s` without a change (spec §12).
  * Throws UNHEALTHY, which names the tasks and their nodes.
  */
 export async function waitUntilHealthy(context: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
@@ -79,7 +81,7 @@ export async function waitUntilHealthy(context: SwarmDependencies, sha: Sha, sig
   }
 }
 
-/** A swarm starts all services at once, so that what only one of them demands decides. */
+/** A swarm starts all services at once, so the longest requirement of a single service decides. */
 function stackWaitOf(
   services: ReleaseRecord['services'],
   { health_timeout_s, health_timeout_max_s }: Pick<Settings, 'health_timeout_s' | 'health_timeout_max_s'>,
@@ -92,7 +94,7 @@ function isWellOrRunningJob({ status, isRunningJob }: StackService): boolean {
   return status === 'healthy' || isRunningJob;
 }
 
-/** Which tasks are there: another one, or another state of one, and the stack has to settle anew. */
+/** The existing tasks and their states: when these change, the stack has to settle again. */
 function tasksOf(services: readonly StackService[]): string {
   return services.flatMap(({ tasks }) => tasks.map(({ id, state }) => `${id} ${state}`)).join();
 }
@@ -103,7 +105,10 @@ function progressOf(services: readonly StackService[]): Progress {
   return { done, total: tasks.length, unit: 'containers' };
 }
 
-/** The fault UNHEALTHY: names each unhealthy service with its tasks; its tail has what those of this release printed last. */
+/**
+ * The fault UNHEALTHY: names each unhealthy service with its tasks; its tail has the last output of the tasks of this
+ * release.
+ */
 async function unhealthyFault(
   { deps, swarm }: SwarmDependencies,
   services: readonly StackService[],
@@ -126,7 +131,7 @@ async function unhealthyFault(
   return new Fault('failed', line, { code: 'UNHEALTHY', tail, moreLines: cause === null ? [] : [causeLine(cause)] });
 }
 
-/** Lists the tasks of the stack on all nodes and judges them by the record that the managers share. */
+/** Lists the tasks of the stack on all nodes and determines their health by the record that the managers share. */
 export async function observe(context: SwarmObserver, applied: AppliedRelease | null): Promise<Observation> {
   const { deps, state } = context;
   const facts = await readStack(context);
@@ -141,7 +146,7 @@ export async function observe(context: SwarmObserver, applied: AppliedRelease | 
   return { containers, problems: [...problemsOfStack(services), ...crashed.map(crashProblem)] };
 }
 
-/** A swarm starts tasks by itself: only what it has given up counts as failed. */
+/** A swarm starts tasks by itself: only tasks that it has given up count as failed. */
 function problemsOfStack(services: readonly StackService[]): ServiceProblem[] {
   return services
     .filter(({ status }) => status !== 'healthy')
@@ -163,8 +168,9 @@ function tellMoves({ tick }: { tick: RunningTick }, moved: readonly StackTask[])
 }
 
 /**
- * Looks at the tasks of the stack on all nodes, by the record that the managers share. Every manager can, not only the leader.
- * Throws `RUNTIME_UNAVAILABLE` on a node that is not a manager, and while this host does not know what the others have applied.
+ * Observes the tasks of the stack on all nodes, by the record that the managers share. Every manager can do this, not
+ * only the leader. Throws `RUNTIME_UNAVAILABLE` on a node that is not a manager, and while this host does not know the
+ * release that the others have applied.
  */
 export async function lookAtStack(
   deps: ObserverDependencies,
@@ -184,24 +190,24 @@ function changedMeanwhile(sha: string | null): string {
   return `another manager of the swarm has applied ${sha ?? 'nothing'}; the next tick of this node follows`;
 }
 
-/** What the services of a swarm work with. */
+/** Dependencies of the services of a swarm. */
 export interface SwarmDependencies extends SwarmAdapters {
   deps: SwarmAgent;
   state: SharedState;
   /** The digest of each image of the bundle that is being applied, by its reference. */
   digests: Map<string, string>;
-  /** Names of the contents that the stack mounts, as it was deployed last. */
+  /** Names of the contents that the last deployed stack mounts. */
   mounted: Set<string>;
 }
 
-/** What an observation of a swarm works with. */
+/** Dependencies of an observation of a swarm. */
 export interface SwarmObserver {
   deps: ObserverDependencies;
   swarm: SwarmAdapters['swarm'];
   state: Pick<SharedState, 'record'>;
 }
 
-/** What the swarm knows of the stack now. */
+/** The current facts of the stack in the swarm. */
 export async function readStack({ deps, swarm }: SwarmObserver): Promise<StackFacts> {
   const [services, tasks, nodes] = await Promise.all([swarm.services(), swarm.tasks(), swarm.nodes()]);
   return { project: deps.project, services, tasks, nodes };

@@ -12,7 +12,7 @@ import type { Tenancy } from '../transport/tenancy.ts';
 import type { Secretstore } from './secretstore.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 
-/** What obtaining, keeping and renewing the token takes. */
+/** Dependencies of obtaining, keeping and renewing the token. */
 export interface TokenDependencies {
   readonly settings: Settings;
   readonly vault: Vault;
@@ -46,9 +46,10 @@ export async function bootstrap(
 }
 
 /**
- * The first token is stored before it is tested, so that a crash at any line leaves a working token or grant. When a token is
- * stored already, the new one is a candidate: only the tenancy service knows whether the grant is superseded, so the first
- * check-in decides (`callAuthenticated`); with the intent `bootstrap`, which has no check-in, a lease request decides.
+ * The first token is stored before it is tested, so that a crash at any line leaves a working token or grant. When a
+ * token is stored already, the new one is a candidate. Only the tenancy service knows whether the grant is superseded,
+ * so the first check-in decides (`callAuthenticated`). With the intent `bootstrap`, which has no check-in, a lease
+ * request decides.
  */
 async function exchangeGrant(
   deps: TokenDependencies,
@@ -227,8 +228,8 @@ export async function renewToken(
 }
 
 /**
- * Revokes the lease tokens, and a candidate token that no check-in has decided about. A token that cannot be revoked expires by
- * itself; that is logged unless the tick ended offline anyway.
+ * Revokes the lease tokens, and a candidate token that no check-in has confirmed or rejected. A token that cannot be
+ * revoked expires by itself; that is logged unless the tick ended offline anyway.
  */
 async function revokeShortLived({ secretstore, tick, vault }: TokenDependencies, { ending }: Outcome): Promise<void> {
   for (const token of [...vault.leaseTokens(), vault.candidate()?.token ?? null].filter((each) => each !== null))

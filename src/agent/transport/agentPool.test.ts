@@ -141,7 +141,7 @@ describe('after a close', () => {
 });
 
 describe('the TLS context', () => {
-  /** What the agents of both peers are opened with, the second ones at that time. */
+  /** The input for opening the agents of both peers; the second ones at that time. */
   function contextsOf(settings: Settings, laterMs = 0): SecureContext[] {
     let nowMs = 0;
     const opened: SecureContext[] = [];

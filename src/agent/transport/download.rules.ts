@@ -19,8 +19,8 @@ export interface DownloadLimits {
 }
 
 /**
- * How to continue when `offset` bytes are on disk and the rest was requested: append the body, write it from the start, or
- * request the whole bundle again because the server does not provide the range.
+ * How to continue when `offset` bytes are on disk and the rest was requested. The body is appended or written from the
+ * start, or the whole bundle is requested again because the server does not support the range.
  */
 export function resumeActionFor(
   { peerLabel, status, contentRange }: ResponseHead,

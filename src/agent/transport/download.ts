@@ -194,7 +194,7 @@ const maxFruitlessTries = 2;
 /** Bytes that may be queued before `append` waits for the disk. */
 const maxQueuedBytes = 262_144;
 
-/** Chunks that may be queued; each costs some 280 bytes besides its content. */
+/** Maximum number of queued chunks; each costs some 280 bytes in addition to its content. */
 const maxQueuedChunks = 1024;
 
 /** Bytes between syncs, so that little is left to sync at the end. */

@@ -19,7 +19,7 @@ export interface HttpReply {
 
 /** A response whose body is still to be read; leaving the loop early closes the connection. */
 export interface StreamedReply {
-  /** Who responded, as messages name it. */
+  /** The sender of the response, as messages name it. */
   peerLabel: string;
   status: number;
   headers: IncomingHttpHeaders;
@@ -27,7 +27,7 @@ export interface StreamedReply {
   discard: () => void;
 }
 
-/** HTTP with the agent's limits, retries and error classification; throws nothing but Faults. */
+/** HTTP with the agent's limits, retries and error classification; throws only Faults. */
 export interface HttpClient {
   call: (call: HttpCall) => Promise<HttpReply>;
   /** `limit` bounds the response from start to last byte; its abort reason may be `STALLED`. */
@@ -124,7 +124,7 @@ async function* translateBodyErrors(running: RunningCall, body: Readable): Async
   }
 }
 
-/** A fault of the transport is passed on as it is. */
+/** A fault of the transport is passed on unchanged. */
 function throwCause(error: unknown): never {
   throw (error as Error).cause instanceof Fault ? (error as Error).cause : error;
 }
@@ -146,12 +146,12 @@ interface RunningCall {
 
 type ClockSettings = Pick<Settings, 'state_dir' | 'tenancy_ca' | 'secretstore_ca'>;
 
-/** What shows a host that its clock is wrong, where no server is believed. */
+/** Shows a wrong clock of this host, if no server is trusted. */
 export function clockFilesOf({ state_dir, tenancy_ca, secretstore_ca }: ClockSettings): ClockFiles {
   return { written: [`${state_dir}/state.json`], authorities: [tenancy_ca, secretstore_ca] };
 }
 
-/** Who responds: the peer itself only when the URL has the peer's own origin. */
+/** The sender of a response: the peer itself only when the URL has the peer's own origin. */
 function partyOf(settings: Settings, { peer, path }: HttpCall): RunningCall['party'] {
   const ownOrigin = new URL(peer === 'tenancy' ? settings.tenancy_url : settings.secretstore_url).origin;
   const origin = path instanceof URL ? path.origin : ownOrigin;

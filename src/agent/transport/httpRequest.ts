@@ -77,8 +77,8 @@ export function ignoreError(): void {
 }
 
 /**
- * One HTTP call. `operation` names it in messages; a URL as `path` is used as it is, a string is appended to the peer's base
- * URL.
+ * One HTTP call. `operation` names it in messages; a URL as `path` is used unchanged, a string is appended to the
+ * peer's base URL.
  */
 export interface HttpCall {
   peer: Peer;
@@ -91,9 +91,9 @@ export interface HttpCall {
   body?: object;
   headers?: Record<string, string>;
   query?: Record<string, string>;
-  /** Statuses besides 2xx that the caller handles; all others are thrown as faults. */
+  /** Statuses in addition to 2xx that the caller handles; all others are thrown as faults. */
   accepts?: readonly number[];
-  /** The caller needs only the status: the body is not waited for. */
+  /** The caller needs only the status: the body is not awaited. */
   ignoresBody?: true;
   /** Maximum number of tries, 3 by default. */
   tries?: number;

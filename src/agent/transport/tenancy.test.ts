@@ -39,7 +39,7 @@ test('a check-in sends the token as bearer and returns the response', async () =
   expect(bed.server.requests[0]!.requestId).toBe('tick-1');
 });
 
-test('a call joins the trace of the tick where traces are sent, and only there', async () => {
+test('a call joins the trace of the tick if traces are sent, and only then', async () => {
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   const traced = createTenancy({
     ...bed.client(),

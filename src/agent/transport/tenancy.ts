@@ -11,13 +11,16 @@ export interface Tenancy {
   checkIn: (body: CheckInRequest, signal: AbortSignal, tries?: number) => Promise<CheckInResponse>;
   /** Requests a lease for one login; its JWT is registered for redaction. */
   lease: (purpose: LeaseRequest['purpose'], signal: AbortSignal) => Promise<Lease>;
-  /** The signatures of a bundle, as JSON; none where the service knows of none. Throws SIGNATURE_REFUSED for what is not a list of them. */
+  /**
+   * The signatures of a bundle, as JSON; empty if the service has no signatures. Throws SIGNATURE_REFUSED for an
+   * invalid list.
+   */
   signatures: (sha: Sha, signal: AbortSignal) => Promise<unknown[]>;
   /** `rejected` means that this report will never be accepted, so it need not be kept. */
   report: (body: object, signal: AbortSignal) => Promise<'delivered' | 'rejected'>;
 }
 
-/** What the calls to both services share. */
+/** The common dependencies of calls to both services. */
 export interface ApiContext {
   http: HttpClient;
   /** Holds the bearer token, and the secrets to redact. */
@@ -26,9 +29,9 @@ export interface ApiContext {
   requestId: () => string;
 }
 
-/** What the calls to the tenancy service share. */
+/** The common dependencies of calls to the tenancy service. */
 export interface TenancyContext extends ApiContext {
-  /** The header by which a call joins the trace of the tick; null where traces are not sent. */
+  /** The header by which a call joins the trace of the tick; null if traces are not sent. */
   traceparent: () => string | null;
 }
 
@@ -82,7 +85,7 @@ export function createTenancy(context: TenancyContext): Tenancy {
   };
 }
 
-/** A service that is older than signatures, or has lost the bundle: either way nobody has signed. */
+/** A service that is older than signatures, or has lost the bundle: in both cases there are no signatures. */
 const notFound = 404;
 
 const signaturesCall = {

@@ -32,7 +32,7 @@ function createSystemTransport(settings: Settings, trustStore: TrustStore): Tran
   return { name: 'system', ...createAgentPool(trustStore, (_peer, trust) => createAgents(trust, options)) };
 }
 
-/** The local mesh proxy: only the dialled address differs; names and certificates stay those of the URLs. */
+/** The local mesh proxy: only the dialled address differs; names and certificates are still taken from the URLs. */
 function createProxyTransport(settings: Settings, trustStore: TrustStore): Transport {
   const connectTimeoutMs = settings.connect_timeout_s * 1000;
   const open = (peer: Peer, trust: Trust) =>

@@ -16,7 +16,7 @@ import type { Settings } from '../config/settings.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import { type Peer, peerNames } from './classifyError.rules.ts';
 
-/** What connections to a peer trust. */
+/** The trusted certificates of connections to a peer. */
 export interface Trust extends PeerTrust {
   /** Only the remembered roots are in the context; more roots are trusted. */
   readonly isPartial?: true;
@@ -25,8 +25,8 @@ export interface Trust extends PeerTrust {
 /** The trust for each of the two peers. */
 export interface TrustStore {
   /**
-   * The trust for a peer by the current CA files. Peers with the same CA share one object, for at most an hour:
-   * creating a TLS context takes longer than a handshake, and new contexts for every tick would pile up faster than
+   * The trust for a peer by the current CA files. Peers with the same CA share one object, for at most an hour.
+   * Creating a TLS context takes longer than a handshake, and new contexts for every tick would accumulate faster than
    * they are freed. Throws `TLS_UNTRUSTED`.
    */
   of: (peer: Peer) => Trust;
@@ -36,7 +36,7 @@ export interface TrustStore {
 
 const maxAgeMs = 3_600_000;
 
-/** A trust store by the CA files of the settings, else by the system's roots. */
+/** A trust store by the CA files of the settings, otherwise by the system's roots. */
 export function createTrustStore(settings: Settings, roots: SystemRoots, now = monotonicMs): TrustStore {
   const latest = new Map<Peer, CachedTrust>();
   let usesAllRoots = false;
@@ -78,7 +78,7 @@ function contextFor({ path, pem }: CaBundle): SecureContext {
   return createTlsContext(authorities);
 }
 
-/** Takes the place of the error code of a file. */
+/** Used instead of the error code of a file. */
 const NO_CERTIFICATE = 'no certificate in it';
 
 /** Runs `work` with the peer's CA file, null when none is configured. An unusable CA is TLS_UNTRUSTED. */
@@ -99,8 +99,8 @@ function withCaFile<T>(settings: Settings, peer: Peer, work: (ca: CaBundle | nul
 }
 
 /**
- * The root certificates that the system trusts (spec §15). OpenSSL takes a tenth of a tick to parse all of the more
- * than hundred, of which one is needed: so roots that vouched before are remembered, and can be used alone.
+ * The root certificates that the system trusts (spec §15). OpenSSL needs a tenth of a tick to parse all of them, more
+ * than a hundred, of which one is needed. Therefore roots that vouched before are remembered, and can be used alone.
  */
 export interface SystemRoots {
   /**
@@ -108,7 +108,7 @@ export interface SystemRoots {
    * another.
    */
   all: () => RootBundle;
-  /** The remembered roots that are still in `all`, null when there are none. Throws as `all` does. */
+  /** The remembered roots that are still in `all`; null if there are none. Throws the same errors as `all`. */
   remembered: () => RootBundle | null;
   /** Remembers the roots of `all` that vouched for a verified certificate; a write error is ignored. */
   remember: (leaf: DetailedPeerCertificate) => void;
