@@ -27,7 +27,10 @@ export const program = new Command('deployd')
 withConfig(program.command('run'))
   .description('Run the agent in a loop until SIGTERM, or once with --once')
   .option('--once', 'run once, then exit')
-  .option('--prune', 'with --once: then remove all other releases, and unused images after an apply')
+  .option(
+    '--prune',
+    'with --once: afterwards remove all releases except the current one; after an apply, also unused images',
+  )
   .action(async (options: { once?: boolean; prune?: boolean }, command: Command) => {
     if (options.prune && !options.once) command.error('error: --prune requires --once');
     const requested = { intent: 'tick', prune: options.prune ?? false } as const;
@@ -99,7 +102,7 @@ withConfig(program.command('accept-volumes'))
   });
 
 withConfig(program.command('bootstrap'))
-  .description('Exchange the bootstrap grant for a secretstore token now')
+  .description('Log in to the secretstore with the bootstrap grant now, and store the token')
   .action(async (_options: unknown, command: Command) => {
     await runAsOwner(chosenConfig(command), (settings) =>
       runOnce(settings, vault, { intent: 'bootstrap', prune: false }),
@@ -108,7 +111,7 @@ withConfig(program.command('bootstrap'))
 
 withConfig(program.command('doctor'))
   .description('Check this host for common problems and suggest fixes; exit 0 if all checks pass')
-  .option('--before-upgrade', 'only show what the new defaults of this version would change on this host')
+  .option('--before-upgrade', 'only show what the new defaults of the installed version would change on this host')
   .option('--json', 'print JSON')
   .action(async (options: { beforeUpgrade?: boolean; json?: boolean }, command: Command) => {
     const { doctor } = await import('./doctor/doctor.ts');
@@ -259,6 +262,11 @@ function withConfig(command: Command): Command {
 
 function helpFooter(): string {
   return `
+Terms:
+  tick             one run of the agent, by default every minute
+  secretstore      OpenBao or Vault, which stores the secrets of bundles
+  bootstrap grant  JWT of the install kit, for the first login of this host
+
 Exit codes:
   0   done, or nothing to do
   1   refused or failed
