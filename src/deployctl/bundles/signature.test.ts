@@ -61,12 +61,12 @@ it('shows after the push what completes a bundle, until it is desired', async ()
     '',
   ]);
   expect((await at.viewer.run('env show eu-1')).stdout).toContain(
-    `trust       1 of 1 who may sign must have signed\nnewest is   ${sha}, awaiting signature, has 0 of 1\n`,
+    `trust       1 signature required, from 1 trusted signer\nnewest      ${sha}, awaiting signature, has 0 of 1\n`,
   );
   const { stdout } = await at.deployer.run(['signature', 'add', short, signature, signature]);
   expect(stdout).toContain(`sha256     ${sha}\nsignature  signed\nsigner     ${keyName(key.hint)}\n`);
   expect((await at.deployer.run(['promote', 'eu-1', short])).stdout).toContain(
-    `desired is  signed by ${keyName(key.hint)}\n`,
+    `signatures  signed by ${keyName(key.hint)}\n`,
   );
   expect((await at.viewer.run(['bundle', 'show', short])).stdout).toContain(`signer      ${keyName(key.hint)}\n`);
   const table = (await at.viewer.run(['signature', 'list', short])).stdout.split('\n').map((row) => row.split(/ {2,}/));

@@ -102,10 +102,15 @@ function trustFacts({ trust, desired, newest }: Pick<EnvDetails, 'trust' | 'desi
   const { threshold, keys, identities } = trust;
   const waits = newest && newest.sha256 !== desired?.sha256;
   return [
-    ['trust', `${threshold} of ${keys.length + identities.length} who may sign must have signed`],
-    ['desired is', desired ? formatSignature(desired, threshold) : null],
-    ['newest is', waits ? `${newest.sha256}, ${formatSignature(newest, threshold)}` : null],
+    ['trust', formatTrust(threshold, keys.length + identities.length)],
+    ['signatures', desired ? formatSignature(desired, threshold) : null],
+    ['newest', waits ? `${newest.sha256}, ${formatSignature(newest, threshold)}` : null],
   ];
+}
+
+function formatTrust(threshold: number, signers: number): string {
+  const required = `${threshold} ${threshold === 1 ? 'signature' : 'signatures'} required`;
+  return `${required}, from ${signers} trusted ${signers === 1 ? 'signer' : 'signers'}`;
 }
 
 type Fact = [label: string, value: string | null];

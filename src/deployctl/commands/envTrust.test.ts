@@ -37,7 +37,7 @@ it("sends the trust of a host's config.yaml to the service, with the public keys
   const trust = { threshold: 2, keys: [key.publicPem], identities: [identity], root };
   expect(await at.admin.json(['env', 'trust', 'eu-1', file])).toMatchObject({ name: 'eu-1', trust });
   const { stdout } = await at.viewer.run('env show eu-1');
-  expect(stdout).toContain('trust       2 of 2 who may sign must have signed\n');
+  expect(stdout).toContain('trust       2 signatures required, from 2 trusted signers\n');
   expect(await at.admin.json('env trust eu-1 --clear')).toMatchObject({ trust: null });
 });
 

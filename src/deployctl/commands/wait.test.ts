@@ -30,7 +30,7 @@ function bodyOf(path: string): object {
 const wait = (target: string, onSleep: () => unknown, ...more: string[]) =>
   deployctl(['wait', target, ...more], { env: api.home.env, clock: sleeplessClock(onSleep) });
 
-it.each(['eu-1', id])('ends with 0 when %s has applied what is desired', async (target) => {
+it.each(['eu-1', id])('ends with 0 when %s has applied the desired bundle', async (target) => {
   const outcome = await wait(target, () => (backend['applied_sha'] = desired));
   expect(outcome).toEqual({
     exit: 0,

@@ -139,11 +139,11 @@ export function formatConvergence({ applied, waiting }: Convergence, name: (sha:
   const all = [...applied, ...waiting];
   if (all.length === 0) return 'no backend is active';
   const desired = new Set(all.map(({ desired_sha }) => desired_sha));
-  const what = desired.size === 1 ? name([...desired][0] ?? null) : 'what is desired of them';
+  const what = desired.size === 1 ? name([...desired][0] ?? null) : 'their desired bundles';
   return `${applied.length} of ${all.length} backends have applied ${what}`;
 }
 
-/** The report by which a host refuses what is desired of it; a refusal from before the wait may be over. */
+/** The report in which a host refuses its desired bundle; an earlier refusal than the wait may be over. */
 export function refusalOf(
   { last_report: report, desired_sha }: BackendDetails,
   oldReports: ReadonlySet<string>,
