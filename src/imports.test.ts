@@ -10,7 +10,7 @@ import {
 import { layers } from '../fixtures/tools/architecture/layers.ts';
 import { outerLayers } from '../fixtures/tools/architecture/outerLayers.ts';
 
-/** What is ordered by topic: each folder is one. */
+/** Layers that are ordered by topic: each folder is one topic. */
 const topicFolders = [
   ...['machines/', 'src/core/', 'src/api/', 'src/registry/', 'src/mesh/', 'src/bundle/'],
   ...['src/signatures/', 'src/agent/', 'src/tenancy/', 'src/deployctl/', 'src/console/'],
@@ -40,7 +40,7 @@ it('has no import cycle', () => {
   expect(sourceFiles.flatMap((file) => cycleFrom(file, sourceImports) ?? [])).toEqual([]);
 });
 
-it('has no circle of folders in what is ordered by topic', () => {
+it('has no cycle of folders in layers that are ordered by topic', () => {
   const own = sourceImports.filter(({ from, to }) => begins(from, topicFolders) && begins(to, topicFolders));
   const between = own
     .map(({ from, to, isType }) => ({ from: dirname(from), to: dirname(to), isType }))
@@ -62,7 +62,7 @@ function layerOf(file: string): string | undefined {
   return Object.entries(layers).find(([, { files }]) => begins(file, files))?.[0];
 }
 
-/** A cycle of imports through a file or folder, null when there is none. */
+/** A cycle of imports through a file or folder; null without a cycle. */
 function cycleFrom(start: string, imports: readonly Import[]): string | null {
   const seen = new Set<string>();
   const search = (way: string[]): string | null => {

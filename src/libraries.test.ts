@@ -66,7 +66,7 @@ it('imports no library without an owner', () => {
   expect(formatImports(libraries.filter(({ to }) => !(to in libraryOwners)))).toEqual([]);
 });
 
-it('sends no request by node:http but where a measurement stands beside it (adr/0019)', () => {
+it('sends requests by node:http only in the files with a measured reason (adr/0019)', () => {
   const sends = /import \{[^}]*\brequest\b[^}]*\} from 'node:https?'|\bhttps?\.(?:request|get)\(/;
   const files = sourceFiles.filter((file) => sends.test(readFileSync(file, 'utf8')));
   expect(files).toEqual(['src/agent/engine/engineApi.ts', 'src/core/nodeClient.ts']);
