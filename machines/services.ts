@@ -90,7 +90,7 @@ export interface Cargo<TParts extends CargoParts = CargoParts> extends ApplyStar
   archive: Archive;
   /** Made by `verifySignatures`: valid signatures of the archive; null if the host trusts no signers. */
   signatures: TParts['signatures'];
-  /** Made by `unpack`: files and directories of the bundle. */
+  /** Made by `unpack`: the digest, directory and manifest of the bundle. */
   bundle: Bundle;
   /** Made by `unpack`: files and directories of the bundle. */
   contents: TParts['contents'];

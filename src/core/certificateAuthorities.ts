@@ -150,13 +150,22 @@ const systemFiles = [process.argv[1] ?? '', '/var/lib/systemd/timesync/clock', '
 /** Times that have passed, by the files of this host. */
 export function pastTimes({ written = [], authorities = [] }: ClockFiles = {}): PastTime[] {
   const files = [...systemFiles, ...written].flatMap((path): PastTime[] => {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats === undefined ? [] : [{ what: path, at: stats.mtime }];
+    const at = modifiedAt(path);
+    return at === null ? [] : [{ what: path, at }];
   });
   const valid = authorities.flatMap((path): PastTime[] =>
     path === null ? [] : validitiesIn(path).map((at) => ({ what: `an authority in ${path}`, at })),
   );
   return [...files, ...valid];
+}
+
+/** When a file was last changed; null for a file that is missing or not readable for this user. */
+function modifiedAt(path: string): Date | null {
+  try {
+    return statSync(path).mtime;
+  } catch {
+    return null;
+  }
 }
 
 /** Since when each certificate of a PEM file is valid. */
