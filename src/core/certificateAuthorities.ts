@@ -8,7 +8,6 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from 'node:tls';
-import { isNativeError } from 'node:util/types';
 import { isUntrusted } from './errors.rules.ts';
 import { readRegularFile } from './files.ts';
 import {
@@ -102,7 +101,7 @@ export function readSystemRoots(paths: readonly string[] = systemBundlePaths): R
 }
 
 /** The certificate chains of servers that were refused, by the error of the connection. */
-const shownChains = new WeakMap<Error, ShownChain>();
+const shownChains = new WeakMap<object, ShownChain>();
 
 /** Keeps what the server shows, called by `host`, for the error of a refused certificate. Call it when the socket is made. */
 export function keepShownChain(socket: TLSSocket, host: string): void {
@@ -182,9 +181,14 @@ function validitiesIn(path: string): Date[] {
 
 /** Why an error of a connection refuses the server's certificate; null for any other error. */
 export function untrustedOf(error: unknown, files?: ClockFiles): Untrusted | null {
-  if (!isNativeError(error)) return null;
-  const { code, cause } = error as NodeJS.ErrnoException;
-  if (code === undefined || !isUntrusted(code)) return null;
-  const chain = [error, cause].flatMap((each) => (isNativeError(each) ? (shownChains.get(each) ?? []) : []))[0] ?? null;
+  const { code, cause } = asFields(error);
+  if (typeof code !== 'string' || !isUntrusted(code)) return null;
+  const chain =
+    [error, cause].map((each) => shownChains.get(asFields(each))).find((found) => found !== undefined) ?? null;
   return explainUntrusted(code, chain, { now: new Date(), pastTimes: pastTimes(files) });
+}
+
+/** The fields of any value that was thrown. */
+function asFields(thrown: unknown): { code?: unknown; cause?: unknown } {
+  return typeof thrown === 'object' && thrown !== null ? thrown : {};
 }

@@ -61,7 +61,7 @@ it.each([
   ['sudo chmod 640 /home/ann/x', 'chmod 640 /home/ann/x'],
   ['sudoedit /home/ann/x', '${EDITOR:-vi} /home/ann/x'],
   ['sudo install -o ann X Y && sudo deployd bootstrap', 'install -o ann X Y && deployd --user bootstrap'],
-  ['sudo docker system prune', 'podman system prune'],
+  ['sudo docker image prune --all', 'podman image prune --all'],
   ['sudo systemctl enable --now deployd-identity-acl.path', 'sudo systemctl enable --now deployd-identity-acl.path'],
   ['sudo loginctl enable-linger ann', 'sudo loginctl enable-linger ann'],
   ['sudo apt-get install docker-compose-plugin', 'sudo apt-get install docker-compose-plugin'],

@@ -132,7 +132,7 @@ function withUserCommands(text: string): string {
     .replaceAll(RegExp(`\\bsudo (?!${rootCommands})`, 'g'), '')
     .replaceAll('sudoedit ', '${EDITOR:-vi} ')
     .replaceAll(/(?<!sudo )\b(systemctl|journalctl) (?!--user)/g, '$1 --user ')
-    .replaceAll('docker system prune', 'podman system prune');
+    .replaceAll('docker image prune', 'podman image prune');
 }
 
 function withOption(option: string, text: string): string {
