@@ -10,7 +10,7 @@ interface RefusalText {
 export const refusals = {
   BUNDLE_DIGEST: {
     meaning: 'the downloaded bytes differ from the announced digest',
-    cure: 'upload the bundle again, and announce the sha256 of the served bytes',
+    cure: 'push and promote the bundle again: the downloaded bytes do not have the announced sha256',
   },
   SIGNATURE_REFUSED: {
     meaning: 'too few trusted signers have signed the bundle, or one of its images',
@@ -38,11 +38,11 @@ export const refusals = {
   },
   PRIVILEGED_REFUSED: {
     meaning: 'the bundle needs a privilege over the host, and the agent profile lacks allow_privileged',
-    cure: 'docs/bundle-limits.md lists what to write instead; or set `agent.allow_privileged: true` after a second person has reviewed it. If the text says "what was made is not", a volume of an earlier bundle has other options than in this bundle: give the volume another name',
+    cure: 'docs/bundle-limits.md lists what to write instead; or set `agent.allow_privileged: true` after a second person has reviewed it. If the message says "created resources differ", an earlier bundle created the volume with other options: give the volume another name',
   },
   HOST_NETWORK_REFUSED: {
     meaning: 'the bundle needs the network of the host, and the agent profile lacks allow_privileged',
-    cure: 'docs/bundle-limits.md lists what to write instead; or set `agent.allow_privileged: true` after a second person has reviewed it. If the text says "what was made is not", a volume of an earlier bundle has other options than in this bundle: give the volume another name',
+    cure: 'docs/bundle-limits.md lists what to write instead; or set `agent.allow_privileged: true` after a second person has reviewed it. If the message says "created resources differ", an earlier bundle created the volume with other options: give the volume another name',
   },
   ROLLBACK_REFUSED: {
     meaning: 'a newer bundle was applied before, and the agent profile lacks allow_rollback',
@@ -58,7 +58,7 @@ export const refusals = {
   },
   LEASE_SHAPE: {
     meaning: 'the tenancy service issued a lease of AppRole shape',
-    cure: 'the tenancy service hands out a login of the wrong kind: set its role to JWT',
+    cure: 'the tenancy service gives hosts the wrong kind of login: set the type of its role at the secretstore to JWT',
   },
   SECRET_UNAVAILABLE: {
     meaning: 'the secretstore does not return a secret of the manifest',
@@ -66,7 +66,7 @@ export const refusals = {
   },
   SECRET_UNUSABLE: {
     meaning: 'a secret cannot be a variable: it is not text, contains NUL, or is too long',
-    cure: 'store text without NUL bytes, `NAME=value` in at most 131 071 bytes, and all fields of one path in 1 MiB; more go to several paths',
+    cure: 'store text without NUL bytes, `NAME=value` in at most 131 071 bytes, and at most 1 MiB for all fields of one path; split larger secrets over several paths',
   },
 } as const satisfies Record<string, RefusalText>;
 

@@ -78,7 +78,7 @@ Exit codes:
   0   done
   1   refused or failed
   2   wrong usage
-  3   another bundle or a later pipeline came first
+  3   another bundle is desired, or a later pipeline has promoted
   75  try again later
   77  not permitted
 

@@ -54,7 +54,10 @@ withConfig(program.command('serve'))
     }),
   );
 
-const keys = program.command('keys').description('Manage the keys that sign grants and leases').helpCommand(false);
+const keys = program
+  .command('keys')
+  .description('Manage the keys that sign the logins of hosts (grants and leases)')
+  .helpCommand(false);
 withConfig(keys.command('rotate'))
   .description('Add a signing key, publish it for 10 minutes before using it, and delete expired keys')
   .option('--now', 'use the new key at once, because the old one is compromised')
@@ -72,7 +75,7 @@ const store = program
   .helpCommand(false);
 for (const [action, description] of [
   ['plan', 'Show what would change, and change nothing'],
-  ['apply', 'Make the changes; keep what exists'],
+  ['apply', 'Make the changes that `plan` shows; delete nothing'],
 ] as const)
   withSecretstoreOptions(withConfig(store.command(action)))
     .description(description)

@@ -56,7 +56,7 @@ export async function enforceModel(
   const remaining = await compare(second);
   if (remaining.length === 0) return second;
   await removeDiffering(deps, second, remaining);
-  throw failedFault('PRIVILEGED_REFUSED', `what was made is not what the bundle says: ${formatDifferences(remaining)}`);
+  throw failedFault('PRIVILEGED_REFUSED', `created resources differ from the bundle: ${formatDifferences(remaining)}`);
 }
 
 /**

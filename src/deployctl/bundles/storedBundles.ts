@@ -16,13 +16,13 @@ import { sha256Of } from './bundleFiles.ts';
 export function addStoredBundles(bundle: Command, run: Run): void {
   bundle
     .command('list')
-    .description('List the bundles of the service, newest first')
+    .description('List the bundles in the tenancy service, newest first')
     .option('--env <env>', 'only bundles of this environment')
     .option('--limit <count>', 'maximum number of entries', countOption)
     .action(run(listBundles));
   bundle
     .command('show')
-    .description('Show a bundle of the service')
+    .description('Show a bundle in the tenancy service')
     .argument('<sha>', 'digest of the bundle, or its first characters')
     .action(run(showBundle));
 }
@@ -91,7 +91,7 @@ function formatBundle(bundle: BundleDetails, nowMs: number): string {
 export function addBundleFetch(bundle: Command, run: Run): void {
   bundle
     .command('fetch')
-    .description('Download a bundle from the service and verify its digest')
+    .description('Download a bundle from the tenancy service and verify its digest')
     .argument('<sha>', 'digest of the bundle, or its first characters')
     .requiredOption('--out <file>', 'archive to create; an existing file is not overwritten')
     .action(run(fetchBundle));

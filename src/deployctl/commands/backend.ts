@@ -129,7 +129,7 @@ const sortColumns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
 function addBackendList(backend: Command, run: Run): void {
   backend
     .command('list')
-    .description('List backends')
+    .description('List backends (the records of hosts)')
     .option('--env <env>', 'only of this environment')
     .addOption(
       new Option('--state <state...>', 'only backends in these states').choices(Object.keys(lifeOfBackend.states)),
@@ -227,7 +227,7 @@ export function addKit(program: Command, run: Run): void {
     .command('kit')
     .description('Print the command and credentials that install a host; earlier ones become invalid')
     .argument('<id>', 'id of the backend')
-    .option('--output <directory>', 'directory for the credential files; print only the command')
+    .option('--output <directory>', 'write the credentials to files in this directory, and print only the command')
     .option('--show', 'print the credentials even to a terminal')
     .action(run(kit));
 }

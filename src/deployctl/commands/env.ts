@@ -30,10 +30,12 @@ export function addEnv(program: Command, run: Run): void {
     .action(run(deleteEnv));
   env
     .command('trust')
-    .description('Set which signatures the hosts of an environment require; must match the configuration of the hosts')
+    .description(
+      'Set the signatures that the service requires before it promotes; hosts require those in their own config.yaml',
+    )
     .argument('<env>', 'name of the environment')
     .argument('[file]', 'file with the key `trust.bundles` of config.yaml; paths in it are relative to the file')
-    .option('--clear', 'require no signatures')
+    .option('--clear', 'remove the setting: the service waits for no signatures')
     .action(run(trustEnv));
 }
 

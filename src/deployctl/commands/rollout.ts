@@ -25,7 +25,7 @@ export function addRollout(program: Command, run: Run): void {
   command('halt', 'Halt a rollout: no further host gets the bundle').action(run(actOf('halt')));
   command('resume', 'Continue after a halt, ignoring the hosts that have failed so far').action(run(actOf('resume')));
   command('pass', 'Let a waiting rollout pass its gate').action(run(passGate));
-  command('abort', 'Abort a rollout and deploy the previous content again').action(run(actOf('abort')));
+  command('abort', 'Abort a rollout and deploy the previous bundle again').action(run(actOf('abort')));
 }
 
 function addStart(rollout: Command, run: Run): void {
@@ -47,7 +47,7 @@ function addStart(rollout: Command, run: Run): void {
     )
     .option(
       '--window <window>',
-      "start waves only in this window: 'mon-fri 08:30+90 Europe/Berlin'; repeatable",
+      "start waves only in this window (days, start+minutes, time zone): 'mon-fri 08:30+90 Europe/Berlin'; repeatable",
       windowOption,
     )
     .addOption(ifDesiredOption())

@@ -30,7 +30,9 @@ export function addWebhook(program: Command, run: Run): void {
     .action(run(listWebhooks));
   addAdd(webhook, run);
   named('remove', 'Remove a webhook and its pending deliveries').action(run(removeWebhook));
-  reveals(named('rotate', 'Create a new secret; the previous one also signs for one day')).action(run(rotate));
+  reveals(named('rotate', 'Create a new signing secret; for one day, messages are signed with both')).action(
+    run(rotate),
+  );
   named('test', 'Send a test event and show the result').action(run(sendTest));
   named('dead', 'List failed deliveries, newest first')
     .option('--limit <count>', 'maximum number of entries', countOption, 50)

@@ -13,7 +13,7 @@ export interface PromotionOptions {
 export function ifDesiredOption(): Option {
   return new Option(
     '--if-desired <sha>',
-    'promote only while this bundle is the desired one (none: while nothing is desired)',
+    'promote only if this bundle is still the desired one (`none`: only if there is no desired bundle)',
   );
 }
 
