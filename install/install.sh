@@ -12,36 +12,39 @@ release_base=
 
 usage() {
   cat <<'USAGE'
-Installs the deploy agent deployd on a host with systemd, amd64 or arm64: by apt on Debian and Ubuntu, by dnf on Fedora
+Installs deployd, the agent of a host with systemd, on amd64 or arm64: with apt on Debian and Ubuntu, with dnf on Fedora
 and RHEL 9. Run it as root.
 
   sh install.sh --env ID --site SITE --transport system --tenancy-url URL --secretstore-url URL \
     --bootstrap-file FILE
 
-Values that the host's configuration holds already need not be given again.
+Values in the host's configuration need not be repeated.
 
   --env ID                environment of this host
   --site SITE             site of this host
-  --transport KIND        sdk, proxy or system: how the services are reached
+  --transport KIND        path to the services: system (ordinary network), sdk (mesh, from inside the agent) or
+                          proxy (mesh, through a local proxy)
   --tenancy-url URL       address of the tenancy service
-  --tenancy-ca FILE       PEM file of the authority it is trusted by; without it, the system's
-  --secretstore-url URL   address of the secretstore
-  --secretstore-ca FILE   the same for the secretstore
-  --bootstrap-file FILE   the bootstrap grant; - for standard input, which is read without it too where the host has no
-                          token yet and it is not the script
+  --tenancy-ca FILE       PEM file of the authority that signs its certificate; default: the system's authorities
+  --secretstore-url URL   address of the secretstore (OpenBao or Vault)
+  --secretstore-ca FILE   PEM file of the authority that signs its certificate; default: the system's authorities
+  --bootstrap-file FILE   bootstrap grant of the install kit; - for standard input. If the host has no token yet, a
+                          saved script also reads the grant from standard input without this option
   --identity-jwt FILE     one-time enrolment token of the mesh identity (transports sdk and proxy)
-  --re-enrol              enrol by it although the host has a mesh identity, which is replaced
-  --mesh NAMES            mesh or openziti: what the mesh's directory, user and unit are called; found out without it
-  --laptop                being offline is normal on this host
-  --enable-timer          switch the timer on although it was stopped, disabled or masked on purpose
-  --token TOKEN           token for the package registry; better in the variable DEPLOYD_TOKEN, which sudo does not log
-  --source KIND           registry (the default), gitea or repository: where the package comes from; or DEPLOYD_SOURCE
-  --base-url URL          what stands before /VERSION/FILE (registry), /vVERSION/FILE (gitea), or /apt and /dnf (repository);
-                          or DEPLOYD_BASE_URL
-  --repository-key FILE   public key that the repository is signed by, its deployd.asc; the host keeps it
-  --version VERSION       version of the package; without it, the installer's own
-  --proxy URL             HTTP proxy of the downloads; without it, the one that the variable https_proxy names
-  --help                  this text
+  --re-enrol              enrol with --identity-jwt and replace an existing mesh identity
+  --mesh NAMES            mesh or openziti: names of the mesh's directory, user and unit; default: detected
+  --laptop                this host may be offline for a long time
+  --enable-timer          enable the timer even if somebody stopped, disabled or masked it
+  --token TOKEN           download token of the package registry; better in the variable DEPLOYD_TOKEN, which sudo does
+                          not log
+  --source KIND           registry, gitea or repository: where the package comes from; or DEPLOYD_SOURCE; default: the
+                          repository that this host is configured for, otherwise registry
+  --base-url URL          part of the address before /VERSION/FILE (registry), /vVERSION/FILE (gitea), or /apt and /dnf
+                          (repository); or DEPLOYD_BASE_URL
+  --repository-key FILE   public key that verifies the repository's signature, its deployd.asc; stored on the host
+  --version VERSION       version of the package; default: the script's own version
+  --proxy URL             HTTP proxy for the downloads; default: the variable https_proxy
+  --help                  show this help
 USAGE
 }
 
