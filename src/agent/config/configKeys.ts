@@ -29,7 +29,7 @@ export const configTable = keyTableOf({
     'Path to the tenancy service and the secretstore. `sdk`: the mesh, from inside the agent; `proxy`: the local mesh proxy; `system`: ordinary networking.',
   ),
   tenancy_url: required(serviceUrl, 'Base address of the tenancy service.'),
-  secretstore_url: required(serviceUrl, 'Base address of the secretstore.'),
+  secretstore_url: required(serviceUrl, 'Base address of the secretstore (OpenBao or Vault).'),
   port: optional(integer('', 1, 65_535), 443, 'Port of the tenancy service, if `tenancy_url` contains none.'),
   tenancy_ca: optional(
     nullable(absolutePath),
@@ -39,14 +39,14 @@ export const configTable = keyTableOf({
   secretstore_ca: optional(
     absolutePath,
     '/etc/deployd/secretstore-ca.pem',
-    'The same for the secretstore. The default file may be missing; a file that you configure must exist.',
+    'PEM file with the certificate authority of the secretstore. The default file may be missing; a file that you configure must exist.',
   ),
   secretstore_role: optional(singleLineName, 'deploy-agent', 'Role for the login with the bootstrap grant.'),
   secretstore_namespace: optional(nullable(singleLineName), null, 'Namespace of the secretstore.'),
   'mesh.identity_file': optional(
     absolutePath,
     '/opt/mesh/etc/identities/deployd-host.<env>.json',
-    'Mesh identity of this host, for transport `sdk`.',
+    'Identity file of this host in the mesh (OpenZiti), for transport `sdk`.',
   ),
   'mesh.tenancy_service': optional(singleLineName, 'tenancy.deploy', 'Mesh name of the tenancy service.'),
   'mesh.secretstore_service': optional(singleLineName, 'secretstore', 'Mesh name of the secretstore.'),
@@ -54,7 +54,7 @@ export const configTable = keyTableOf({
   offline_alarm_s: optional(
     nullable(integer('seconds', 1, 365 * secondsPerDay)),
     null,
-    'Time without a connection to the tenancy service after which ticks fail with exit code 1, and so the unit; default: never.',
+    'Time without a connection to the tenancy service after which ticks end with exit code 1 and the unit fails; default: never.',
   ),
   interval_s: optional(
     integer('seconds', 1, secondsPerDay),
@@ -64,7 +64,7 @@ export const configTable = keyTableOf({
   production: optional(
     trueOrFalse,
     false,
-    'Production host: no request removes its volumes, whatever check-in and manifest contain.',
+    'Production host: its volumes are never removed, even if a check-in or a manifest requests it.',
   ),
   volumes_on_absent: optional(
     oneOf('keep', 'purge'),

@@ -53,7 +53,7 @@ export const policyKeys = {
   'policy.deny': optional(
     listOfWords(...denials),
     [],
-    'Privileges and acts that no flag of a bundle and no request can have; the entries of `policy.permit` stay permitted.',
+    'Privileges and actions that no flag of a bundle and no request can get; entries of `policy.permit` remain permitted.',
   ),
   'policy.images': optional(
     oneOf('any', 'digest'),

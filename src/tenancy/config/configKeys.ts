@@ -95,9 +95,9 @@ export const configTable = keyTableOf({
   's3.redirect': optional(
     trueOrFalse,
     false,
-    'Let hosts with transport `system` download from the bucket, which they must reach and trust; for other hosts the service downloads.',
+    'Let hosts with transport `system` download bundles from the bucket; they must reach it and trust its certificate. For other hosts the service downloads.',
   ),
-  secretstore_url: required(serviceUrl, 'Base address of the secretstore.'),
+  secretstore_url: required(serviceUrl, 'Base address of the secretstore (OpenBao or Vault).'),
   secretstore_ca: optional(
     nullable(absolutePath),
     null,
@@ -167,7 +167,11 @@ export const configTable = keyTableOf({
     defaultOfflineAfterS,
     'Time without a check-in after which a host counts as offline; longer than the `interval_s` of every host. The default is the time that a host by default waits for containers, and for its next check-in.',
   ),
-  laptop_offline_after_s: optional(integer('seconds', minute, 30 * day), laptopSilenceS, 'The same for a laptop.'),
+  laptop_offline_after_s: optional(
+    integer('seconds', minute, 30 * day),
+    laptopSilenceS,
+    'Time without a check-in after which a laptop counts as offline.',
+  ),
   retire_timeout_s: optional(
     integer('seconds', minute, 30 * day),
     day,
@@ -200,7 +204,7 @@ export const configTable = keyTableOf({
   'webhooks.give_up_after_s': optional(
     integer('seconds', minute, 30 * day),
     day,
-    'Age at which an undelivered event becomes a dead letter, and a gate without an answer halts its rollout.',
+    'Age at which an undelivered event becomes a dead letter, and a rollout is halted if the webhook of its gate has not answered.',
   ),
   'webhooks.keep_dead_days': optional(integer('days', 1, 3650), 30, 'Days to keep dead letters.'),
   ...traceKeys,
