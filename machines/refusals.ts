@@ -14,7 +14,7 @@ export const refusals = {
   },
   SIGNATURE_REFUSED: {
     meaning: 'too few trusted signers have signed the bundle, or one of its images',
-    cure: 'sign the bundle and add the signature at the tenancy service (`deployctl bundle sign`, `deployctl signature add`); sign an image in its registry (`cosign sign`); no flag lifts it',
+    cure: 'if the message names the bundle, sign it and add the signature at the tenancy service (`deployctl bundle sign`, `deployctl signature add`); if the message names an image, sign the image in its registry (`cosign sign`); no flag lifts it',
   },
   BUNDLE_UNSAFE: {
     meaning: 'the archive contains entries that a bundle must not contain, or too many',
@@ -58,7 +58,7 @@ export const refusals = {
   },
   LEASE_SHAPE: {
     meaning: 'the tenancy service issued a lease of AppRole shape',
-    cure: 'the tenancy service gives hosts the wrong kind of login: set the type of its role at the secretstore to JWT',
+    cure: "the tenancy service gives hosts the wrong kind of login: set the type of the hosts' role at the secretstore to JWT",
   },
   SECRET_UNAVAILABLE: {
     meaning: 'the secretstore does not return a secret of the manifest',

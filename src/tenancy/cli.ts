@@ -110,7 +110,7 @@ withConfig(program.command('restore'))
   )
   .argument(
     '[file]',
-    'backup file; without it, only revoke old credentials after the database was restored by other means',
+    'backup file; leave it out if you have restored the database by other means: only old credentials are revoked',
   )
   .action((file: string | undefined, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => restore(settings, file, console)),
@@ -147,7 +147,10 @@ interface SecretstoreFlags {
 
 function withSecretstoreOptions(command: Command): Command {
   return command
-    .option('--token-file <file>', 'file with an administrator’s token (default: BAO_TOKEN or VAULT_TOKEN)')
+    .option(
+      '--token-file <file>',
+      'file with an administrator’s token of OpenBao or Vault (default: BAO_TOKEN or VAULT_TOKEN)',
+    )
     .option('--jwks-ca <file>', 'PEM file of the certificate authority of public_url')
     .option(
       '--public-keys <file>',

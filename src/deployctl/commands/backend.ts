@@ -225,7 +225,7 @@ function queryOf({
 export function addKit(program: Command, run: Run): void {
   program
     .command('kit')
-    .description('Print the command and credentials that install a host; earlier ones become invalid')
+    .description('Print the command and credentials that install a host; its earlier credentials become invalid')
     .argument('<id>', 'id of the backend')
     .option('--output <directory>', 'write the credentials to files in this directory, and print only the command')
     .option('--show', 'print the credentials even to a terminal')

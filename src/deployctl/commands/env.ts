@@ -30,9 +30,7 @@ export function addEnv(program: Command, run: Run): void {
     .action(run(deleteEnv));
   env
     .command('trust')
-    .description(
-      'Set the signatures that the service requires before it promotes; hosts require those in their own config.yaml',
-    )
+    .description('Set the trusted signers that the service checks before a promotion; hosts use their own config.yaml')
     .argument('<env>', 'name of the environment')
     .argument('[file]', 'file with the key `trust.bundles` of config.yaml; paths in it are relative to the file')
     .option('--clear', 'remove the setting: the service waits for no signatures')

@@ -23,7 +23,7 @@ export function addRollout(program: Command, run: Run): void {
     .option('--limit <count>', 'maximum number of entries', countOption, 20)
     .action(run(listRollouts));
   command('halt', 'Halt a rollout: no further host gets the bundle').action(run(actOf('halt')));
-  command('resume', 'Continue after a halt, ignoring the hosts that have failed so far').action(run(actOf('resume')));
+  command('resume', 'Continue after a halt; failures so far no longer count').action(run(actOf('resume')));
   command('pass', 'Let a waiting rollout pass its gate').action(run(passGate));
   command('abort', 'Abort a rollout and deploy the previous bundle again').action(run(actOf('abort')));
 }

@@ -12,8 +12,8 @@ export interface PromotionOptions {
 /** `--if-desired`; an older service refuses it. */
 export function ifDesiredOption(): Option {
   return new Option(
-    '--if-desired <sha>',
-    'promote only if this bundle is still the desired one (`none`: only if there is no desired bundle)',
+    '--if-desired <old-sha>',
+    'promote only if the bundle <old-sha> is still the desired one; with `none`: only if no bundle is desired',
   );
 }
 
