@@ -4,7 +4,6 @@ import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
 import { debNameOf, commandOf, runtimeOf, type Architecture } from './architecture.ts';
-import { bundleProgram } from './bundle.ts';
 import { cacheNameOf } from './package.ts';
 import { openCodeCache } from './program/codeCache.ts';
 import { buildExecutable } from './program/executable.ts';
@@ -64,7 +63,11 @@ async function digestsOf(deb: string): Promise<string[]> {
 /** `accepted` where the runtime of the package takes its code cache, else `rejected`; `probe` is the program that asks it. */
 export async function probeCodeCache(architecture: Architecture, probe: string): Promise<string> {
   const runtime = await runtimeOf(architecture);
-  const { source } = await bundleProgram('src/agent/cli.ts');
+  // A process of its own, as for the package: what Jest evaluates for the bundler differs in its realm.
+  const bundle = `import { bundleProgram } from './deb/bundle.ts';
+    process.stdout.write((await bundleProgram('src/agent/cli.ts')).source);`;
+  const bundled = ['--input-type=module', '--eval', bundle];
+  const { stdout: source } = await run(process.execPath, bundled, { maxBuffer: 2 ** 26 });
   const cacheFile = join(buildDirectory, cacheNameOf(manifest.version, architecture));
   const cache = openCodeCache(await readFile(cacheFile), source, runtime);
   await buildExecutable(probe, { source, cache, loader: 'deb/program/codeCacheProbe.ts', runtime });

@@ -144,7 +144,7 @@ export interface ClockFiles {
 }
 
 /** The program itself, and where systemd and the package manager leave the time. */
-const systemFiles = [process.argv[1] ?? '', '/var/lib/systemd/timesync/clock', '/var/lib/dpkg/status'];
+const systemFiles = [process.argv[1] ?? '', '/var/lib/systemd/timesync/clock', '/var/log/dpkg.log'];
 
 /** Times that have passed, by the files of this host. */
 export function pastTimes({ written = [], authorities = [] }: ClockFiles = {}): PastTime[] {
