@@ -63,7 +63,7 @@ async function digestsOf(deb: string): Promise<string[]> {
 /** `accepted` where the runtime of the package takes its code cache, else `rejected`; `probe` is the program that asks it. */
 export async function probeCodeCache(architecture: Architecture, probe: string): Promise<string> {
   const runtime = await runtimeOf(architecture);
-  // A process of its own, as for the package: what Jest evaluates for the bundler differs in its realm.
+  // Its own process, as for the package: what Jest evaluates for the bundler differs in its realm.
   const bundle = `import { bundleProgram } from './deb/bundle.ts';
     process.stdout.write((await bundleProgram('src/agent/cli.ts')).source);`;
   const bundled = ['--input-type=module', '--eval', bundle];
