@@ -138,10 +138,8 @@ it.each([
 
 it.each([
   'trust: { bundles: { threshold: 128, keys: [/a, /b], identities: [{ issuer: i, subject: s t }], root: /r } }',
-  'trust: { images: }',
   'secretstore_namespace:',
   'secretstore_namespace: a b',
-  'tenancy_ca: null',
   'compose: /usr/bin/docker-compose',
   'disk: { headroom_bytes: 0, paths: [/a, /b] }',
   'port: 65535',

@@ -117,6 +117,23 @@ describe('addresses', () => {
   });
 });
 
+describe('keys that limit whom the agent believes and what it runs', () => {
+  it.each([
+    ['trust:', 'trust: is empty; must be a section with keys of bundles, images, or be left out'],
+    ['trust: { bundles: }', /^trust\.bundles: is empty; must be a mapping with the keys .*, or be left out$/],
+    ['trust: { images: null }', /^trust\.images: is empty; /],
+    ['policy: ~', 'policy: is empty; must be a section with keys of permit, deny, images, or be left out'],
+    ['policy: { deny: }', /^policy\.deny: is empty; must be a list of .*, or be left out$/],
+    ['apply:', /^apply: is empty; /],
+    ['tenancy_ca:', 'tenancy_ca: is empty; must be an absolute path, or be left out'],
+    ['traces: { ca: }', /^traces\.ca: is empty; /],
+  ])('may not be empty: %s', async (line, flaw) => {
+    const [first = '', ...others] = await flawsOf([...required, line].join('\n'));
+    expect(first.replace(/^:6: /, '')).toMatch(flaw);
+    expect(others).toEqual([]);
+  });
+});
+
 describe('certificate files', () => {
   it('are accepted when they contain certificates', async () => {
     const pem = join(dir, 'ca.pem');
