@@ -1,5 +1,5 @@
 import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../api/checkIn.rules.ts';
-import { keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
+import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
 import { limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 import {
   absolutePath,
@@ -31,10 +31,12 @@ export const configTable = keyTableOf({
   tenancy_url: required(serviceUrl, 'Base address of the tenancy service.'),
   secretstore_url: required(serviceUrl, 'Base address of the secretstore (OpenBao or Vault).'),
   port: optional(integer('', 1, 65_535), 443, 'Port of the tenancy service, if `tenancy_url` contains none.'),
-  tenancy_ca: optional(
-    nullable(absolutePath),
-    null,
-    'PEM file with the certificate authority of the tenancy service; default: the authorities of the system.',
+  tenancy_ca: guard(
+    optional(
+      nullable(absolutePath),
+      null,
+      'PEM file with the certificate authority of the tenancy service; default: the authorities of the system.',
+    ),
   ),
   secretstore_ca: optional(
     absolutePath,
@@ -91,10 +93,12 @@ export const configTable = keyTableOf({
     'heal',
     'Create containers again that another tool has created or changed, or only report them.',
   ),
-  'apply.windows': optional(
-    timeWindows,
-    [],
-    'Maintenance windows in which a bundle may replace another one; default: at all times. Healing, the first bundle of a host and a retirement do not wait.',
+  'apply.windows': guard(
+    optional(
+      timeWindows,
+      [],
+      'Maintenance windows in which a bundle may replace another one; default: at all times. Healing, the first bundle of a host and a retirement do not wait.',
+    ),
   ),
   'apply.emergency': optional(
     trueOrFalse,
@@ -102,15 +106,19 @@ export const configTable = keyTableOf({
     'Apply bundles with `agent.emergency` in their manifest outside the maintenance windows too.',
   ),
   ...policyKeys,
-  'trust.bundles': optional(
-    nullable(trustBy(absolutePath)),
-    null,
-    'Trusted signers of bundles: a mapping; default: no signatures are required.',
+  'trust.bundles': guard(
+    optional(
+      nullable(trustBy(absolutePath)),
+      null,
+      'Trusted signers of bundles: a mapping; default: no signatures are required.',
+    ),
   ),
-  'trust.images': optional(
-    nullable(trustBy(absolutePath)),
-    null,
-    'Trusted signers of all images of a bundle, with signatures in their registry: a mapping; default: no signatures are required.',
+  'trust.images': guard(
+    optional(
+      nullable(trustBy(absolutePath)),
+      null,
+      'Trusted signers of all images of a bundle, with signatures in their registry: a mapping; default: no signatures are required.',
+    ),
   ),
   keep_releases: optional(
     integer('releases', 1, 1000),

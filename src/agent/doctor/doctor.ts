@@ -5,7 +5,15 @@ import { type AgentScope, scopeOf, withCommandsOf } from '../config/namedEnvs.ts
 import type { Output } from '../journal/terminal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine, examineOrchestrator, examineServices, examineUnusedVolumes, examineUpgrade } from './engine.ts';
-import { checkFiles, doctorContextOf, type DoctorInput, examineIdentity, examinePolicy, examineTrust } from './host.ts';
+import {
+  checkFiles,
+  doctorContextOf,
+  type DoctorInput,
+  examineConfig,
+  examineIdentity,
+  examinePolicy,
+  examineTrust,
+} from './host.ts';
 import { checkNetwork } from './network.ts';
 import { checkTicks } from './ticks.ts';
 
@@ -53,6 +61,7 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
   const [files = [], engine = [], network = [], ticks = []] = await Promise.all(checks);
   const policy = await examinePolicy(context);
   const made = [
+    await examineConfig(context),
     ...files,
     await examineIdentity(context),
     ...network,
@@ -68,7 +77,8 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
 }
 
 async function runUpgradeChecks(input: DoctorInput): Promise<Diagnosis> {
-  const checks = await examineUpgrade(await doctorContextOf(input));
+  const context = await doctorContextOf(input);
+  const checks = [await examineConfig(context), ...(await examineUpgrade(context))];
   return diagnosisOf(checks.map((check) => withCommands(check, input.scope)));
 }
 

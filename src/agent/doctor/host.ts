@@ -96,15 +96,18 @@ async function isAccessible(dir: string): Promise<boolean> {
   return access(dir, constants.R_OK | constants.X_OK).then(() => true, isENOENT);
 }
 
-/** Checks the configuration, the state directory and the credential files. */
-export async function checkFiles(context: DoctorContext): Promise<Check[]> {
-  const { configPath, problems, inaccessible, host, settings } = context;
+/** Checks the configuration. */
+export async function examineConfig({ configPath, problems, host }: DoctorContext): Promise<Check> {
+  return checkConfig({ file: await fileFactsOf(configPath, host.agent), problems }, host.agent);
+}
+
+/** Checks the state directory and the credential files. */
+export async function checkFiles({ inaccessible, host, settings }: DoctorContext): Promise<Check[]> {
   const { agent } = host;
   const factsOf = (path: string) => fileFactsOf(path, agent);
   const dir = await factsOf(settings.state_dir);
   const foreign = inaccessible === null ? await foreignFilesIn(settings.state_dir, agent) : [];
   return [
-    checkConfig({ file: await factsOf(configPath), problems }, agent),
     checkStateDir({ dir: inaccessible === null ? dir : { ...dir, found: 'hidden' }, foreignEntries: foreign }, agent),
     checkCredentialFiles(
       await factsOf(join(settings.state_dir, 'store.token')),

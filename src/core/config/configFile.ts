@@ -8,6 +8,7 @@ import {
   ConfigInvalid,
   type ConfigKey,
   type ConfigProblem,
+  emptyGuards,
   type KeyProblem,
   type KeyTable,
   leafOf,
@@ -49,7 +50,11 @@ export function readConfigFile<Settings>(path: string, format: ConfigFormat): Co
   const { orders = [] } = format;
   const isGiven = (key: string) => source.lines.has(pointerOf(key));
   const merged = orderDefaults(orders, mergeDefaults(format.table, values), isGiven);
-  const keyProblems = validateKeys(format, merged, source);
+  const emptyKeys = emptyGuards(format.table, values).map((key) => {
+    const message = `is empty; ${formatAllowed(format.table, key)}, or be left out`;
+    return { line: lineOf(source.lines, pointerOf(key)), key, message };
+  });
+  const keyProblems = firstOfEach([...emptyKeys, ...validateKeys(format, merged, source)]);
   const settingsUnless = (otherProblems: readonly KeyProblem[]) => {
     const ordered = orderProblems(orders, validPart(merged, keyProblems), isGiven);
     const located = [...otherProblems, ...ordered].map((each) => ({
@@ -143,6 +148,10 @@ export function validateKeys(
     const message = formatError(table, error.keyword, { key, value: valueAt(merged, error.instancePath) });
     return { line: lineOf(lines, pointer), key, message };
   });
+  return firstOfEach(problems);
+}
+
+function firstOfEach(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return problems.filter(({ key }, index) => problems.findIndex((other) => other.key === key) === index);
 }
 

@@ -8,6 +8,8 @@ export interface ConfigKey<Schema extends TSchema = TSchema> extends ValueType<S
   readonly default?: unknown;
   /** One sentence for the operator. */
   readonly description: string;
+  /** The key limits whom the program believes or what it runs, so a file may not leave its value empty. */
+  readonly isGuard?: true;
 }
 
 /** Definitions by dotted keys; a section is one level deep. */
@@ -65,6 +67,11 @@ export function optional<Schema extends TSchema>(
   return { ...type, default: value, description };
 }
 
+/** The same key as a guard. */
+export function guard<Schema extends TSchema>(key: ConfigKey<Schema>): ConfigKey<Schema> {
+  return { ...key, isGuard: true };
+}
+
 type Values = Readonly<Record<string, unknown>>;
 
 /** The configuration file's values with the defaults of missing keys. A section that is not a map is kept, for validation. */
@@ -76,6 +83,17 @@ export function mergeDefaults(table: KeyTable, values: Values): Record<string, u
     merged[section] = isObject(own) ? { ...defaults(section), ...own } : own;
   }
   return merged;
+}
+
+/** The guards, and sections with guards, that a file has without a value. */
+export function emptyGuards({ keys, names }: KeyTable, values: Values): string[] {
+  const guards = names.filter((key) => keys[key]?.isGuard);
+  const sections = new Set(guards.map(sectionOf).filter((section) => values[section] === null));
+  const empty = guards.filter((key) => {
+    const holder = sectionOf(key) === '' ? values : values[sectionOf(key)];
+    return isObject(holder) && holder[leafOf(key)] === null;
+  });
+  return [...sections, ...empty];
 }
 
 function defaultsOf({ names, keys }: KeyTable, section: string, values: Values): Record<string, unknown> {

@@ -2,7 +2,7 @@ import { type TString, Type } from 'typebox';
 import { defaultLimits } from '../../api/checkIn.rules.ts';
 import { denials, type PermitKey, permitKeys, type Permits, policyBounds } from '../../api/hostPolicy.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
-import { optional } from './keyTable.ts';
+import { guard, optional } from './keyTable.ts';
 import {
   absolutePath,
   formatParts,
@@ -45,20 +45,18 @@ function entriesMatching(pattern: string) {
 
 /** The keys of a host's policy, in config.yaml and in the policy files of `deployctl` (spec §6, §12). */
 export const policyKeys = {
-  'policy.permit': optional(
-    permits,
-    {},
-    'Privileges that bundles may have without `allow_privileged`: a mapping of lists.',
+  'policy.permit': guard(
+    optional(permits, {}, 'Privileges that bundles may have without `allow_privileged`: a mapping of lists.'),
   ),
-  'policy.deny': optional(
-    listOfWords(...denials),
-    [],
-    'Privileges and actions that no flag of a bundle and no request can get; entries of `policy.permit` remain permitted.',
+  'policy.deny': guard(
+    optional(
+      listOfWords(...denials),
+      [],
+      'Privileges and actions that no flag of a bundle and no request can get; entries of `policy.permit` remain permitted.',
+    ),
   ),
-  'policy.images': optional(
-    oneOf('any', 'digest'),
-    'any',
-    '`digest`: run only images that are pinned by their sha256.',
+  'policy.images': guard(
+    optional(oneOf('any', 'digest'), 'any', '`digest`: run only images that are pinned by their sha256.'),
   ),
 };
 
@@ -109,10 +107,12 @@ export const traceKeys = {
     null,
     'URL of an OpenTelemetry collector for traces by OTLP/HTTP, usually `…/v1/traces`; default: no traces are sent.',
   ),
-  'traces.ca': optional(
-    nullable(absolutePath),
-    null,
-    'PEM file with the certificate authority of the collector; default: the authorities of the system.',
+  'traces.ca': guard(
+    optional(
+      nullable(absolutePath),
+      null,
+      'PEM file with the certificate authority of the collector; default: the authorities of the system.',
+    ),
   ),
 };
 

@@ -1,4 +1,4 @@
-import { keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
+import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
 import { policyKeys, trustBy } from '../../core/config/sharedKeys.ts';
 import { absolutePath, anyPath, nullable, serviceUrl } from '../../core/config/valueTypes.ts';
 
@@ -6,15 +6,17 @@ import { absolutePath, anyPath, nullable, serviceUrl } from '../../core/config/v
 export const ctlTable = keyTableOf({
   url: optional(nullable(serviceUrl), null, 'Address of the tenancy service.'),
   token_file: optional(nullable(absolutePath), null, 'File of your token; mode 0600.'),
-  ca_file: optional(
-    nullable(absolutePath),
-    null,
-    'PEM file with the certificate authority of the service; default: the authorities of the system.',
+  ca_file: guard(
+    optional(
+      nullable(absolutePath),
+      null,
+      'PEM file with the certificate authority of the service; default: the authorities of the system.',
+    ),
   ),
   'sigstore.fulcio': optional(nullable(serviceUrl), null, 'Certificate authority of your own Sigstore instance.'),
   'sigstore.rekor': optional(nullable(serviceUrl), null, 'Its log of signatures.'),
   'sigstore.tsa': optional(nullable(serviceUrl), null, 'Address of a timestamp authority (RFC 3161), with its path.'),
-  'sigstore.root': optional(nullable(absolutePath), null, 'Trust root by which new signatures are verified.'),
+  'sigstore.root': guard(optional(nullable(absolutePath), null, 'Trust root by which new signatures are verified.')),
 });
 
 /** config.yaml of deployctl; null where command line and environment decide. */

@@ -11,7 +11,7 @@ import {
   portPattern,
   textLike,
 } from '../../core/config/valueTypes.ts';
-import { keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
+import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
 import { limitKeys, traceKeys } from '../../core/config/sharedKeys.ts';
 import { defaultOfflineAfterS, laptopSilenceS } from '../../api/checkIn.rules.ts';
 
@@ -63,12 +63,14 @@ export const configTable = keyTableOf({
     '127.0.0.1:8443',
     'Address and port to listen on; `[::]` means all addresses of the machine.',
   ),
-  'tls.certificate_file': optional(
-    nullable(absolutePath),
-    null,
-    'PEM file with the certificate chain, read again when it changes; not needed behind a proxy on this machine.',
+  'tls.certificate_file': guard(
+    optional(
+      nullable(absolutePath),
+      null,
+      'PEM file with the certificate chain, read again when it changes; not needed behind a proxy on this machine.',
+    ),
   ),
-  'tls.key_file': optional(nullable(absolutePath), null, 'PEM file with the private key.'),
+  'tls.key_file': guard(optional(nullable(absolutePath), null, 'PEM file with the private key.')),
   state_dir: optional(
     absolutePath,
     '/var/lib/deployd-tenancy',
@@ -98,10 +100,12 @@ export const configTable = keyTableOf({
     'Let hosts with transport `system` download bundles from the bucket; they must reach it and trust its certificate. For other hosts the service downloads.',
   ),
   secretstore_url: required(serviceUrl, 'Base address of the secretstore (OpenBao or Vault).'),
-  secretstore_ca: optional(
-    nullable(absolutePath),
-    null,
-    'PEM file with the certificate authority of the secretstore, also sent to hosts; default: the authorities of the system.',
+  secretstore_ca: guard(
+    optional(
+      nullable(absolutePath),
+      null,
+      'PEM file with the certificate authority of the secretstore, also sent to hosts; default: the authorities of the system.',
+    ),
   ),
   secretstore_namespace: optional(nullable(singleLineName), null, 'Namespace of the secretstore.'),
   'mesh.controller_url': optional(
@@ -109,10 +113,12 @@ export const configTable = keyTableOf({
     null,
     'Address of the OpenZiti controller that creates host identities; not needed without a mesh.',
   ),
-  'mesh.controller_ca': optional(
-    nullable(absolutePath),
-    null,
-    'PEM file with the certificate authority of the controller; default: the authorities of the system.',
+  'mesh.controller_ca': guard(
+    optional(
+      nullable(absolutePath),
+      null,
+      'PEM file with the certificate authority of the controller; default: the authorities of the system.',
+    ),
   ),
   'mesh.credentials_file': optional(nullable(absolutePath), null, 'JSON file with `username` and `password`.'),
   'oidc.issuer_url': optional(
@@ -120,10 +126,12 @@ export const configTable = keyTableOf({
     null,
     'Issuer of the OpenID provider for sign-in, exactly as the provider writes it; not needed without sign-in.',
   ),
-  'oidc.issuer_ca': optional(
-    nullable(absolutePath),
-    null,
-    'PEM file with the certificate authority of the provider; default: the authorities of the system.',
+  'oidc.issuer_ca': guard(
+    optional(
+      nullable(absolutePath),
+      null,
+      'PEM file with the certificate authority of the provider; default: the authorities of the system.',
+    ),
   ),
   'oidc.client_id': optional(nullable(singleLineName), null, 'Client id of the service at the provider.'),
   'oidc.client_secret_file': optional(nullable(absolutePath), null, 'File with the client secret, in one line.'),
