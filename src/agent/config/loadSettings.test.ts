@@ -117,7 +117,7 @@ describe('addresses', () => {
   });
 });
 
-describe('keys that limit whom the agent believes and what it runs', () => {
+describe('keys that limit trust and what the agent runs', () => {
   it.each([
     ['trust:', 'trust: is empty; must be a section with keys of bundles, images, or be left out'],
     ['trust: { bundles: }', /^trust\.bundles: is empty; must be a mapping with the keys .*, or be left out$/],

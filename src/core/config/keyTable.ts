@@ -8,7 +8,7 @@ export interface ConfigKey<Schema extends TSchema = TSchema> extends ValueType<S
   readonly default?: unknown;
   /** One sentence for the operator. */
   readonly description: string;
-  /** The key limits whom the program believes or what it runs, so a file may not leave its value empty. */
+  /** The key limits what the program trusts or runs, so a file may not leave its value empty. */
   readonly isGuard?: true;
 }
 
