@@ -11,7 +11,7 @@ let echo: Server;
 let fabric: Fabric;
 let mesh: Mesh;
 const neverAborted = new AbortController().signal;
-const target = { host: 'plain', port: 80, service: 'plain' };
+const target = { host: 'plain', port: 80, service: 'plain', isCleartext: false };
 const conn = { [keys.conn]: le32(1) };
 
 beforeAll(async () => {

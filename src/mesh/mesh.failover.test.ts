@@ -21,7 +21,7 @@ let fabric: Fabric;
 let services: FaultMode['services'];
 const faulty = { controllers: new Map<string, FaultyServer>(), routers: new Map<string, FaultyServer>() };
 const neverAborted = new AbortController().signal;
-const target = { host: 'plain', port: 80, service: 'plain' };
+const target = { host: 'plain', port: 80, service: 'plain', isCleartext: false };
 
 beforeAll(async () => {
   echo = createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => undefined).pipe(socket));

@@ -9,8 +9,8 @@ let echo: Server;
 let fabric: Fabric;
 let mesh: Mesh;
 const neverAborted = new AbortController().signal;
-const tenancy = { host: 'tenancy.deploy', port: 443, service: 'tenancy.deploy' };
-const plain = { host: 'plain', port: 80, service: 'plain' };
+const tenancy = { host: 'tenancy.deploy', port: 443, service: 'tenancy.deploy', isCleartext: false };
+const plain = { host: 'plain', port: 80, service: 'plain', isCleartext: false };
 
 beforeAll(async () => {
   echo = createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => undefined).pipe(socket));
@@ -23,7 +23,6 @@ beforeEach(async () => {
   fabric = await openFabric({
     'tenancy.deploy': { port, encrypted: true },
     plain: { port, encrypted: false },
-    'by address': { port, encrypted: false, intercept: { addresses: ['*.deploy'], low: 1, high: 80 } },
   });
   mesh = createMesh({ identityFile: fabric.identityFile, timeoutMs: 2000 });
 });
@@ -124,7 +123,7 @@ describe('a connection', () => {
 
 describe('a dial that fails', () => {
   it.each([
-    ['because of an unknown service', { kind: 'notGranted' }, () => ({ host: 'x', port: 1, service: 'nobody' })],
+    ['because of an unknown service', { kind: 'notGranted' }, () => ({ ...plain, host: 'x', service: 'nobody' })],
     [
       'because of hosts without a key',
       { kind: 'protocol' },
@@ -225,9 +224,47 @@ describe('a dial that fails', () => {
   });
 });
 
-test('a service is found by intercept address first, by name second', async () => {
-  await echoed('x', { host: 'a.deploy', port: 80, service: 'tenancy.deploy' });
-  await echoed('x', { host: 'a.deploy', port: 81, service: 'plain' });
-  const appDataSent = fabric.routers.flatMap(({ appData }) => appData);
-  expect(appDataSent.map((each) => (JSON.parse(each) as { dst_port: string }).dst_port)).toEqual(['80', '81']);
+type Intercepts = Record<string, [addresses: string[], low: number, high: number]>;
+
+describe('the service for a target', () => {
+  const target = { host: 'tenancy.deploy', port: 443, service: 'configured', isCleartext: false };
+  const narrow: Intercepts[string] = [['tenancy.deploy'], 443, 443];
+  const both = (host: string, one: string, other: string): [string, Intercepts, Partial<typeof target>, string] => [
+    `${one} before ${other}`,
+    { other: [[other], 443, 443], wanted: [[one], 1, 65_535] },
+    { host },
+    'wanted',
+  ];
+
+  it.each<[string, Intercepts, Partial<typeof target>, string]>([
+    ['the configured name before any intercept', { other: narrow, configured: [['x.deploy'], 1, 1] }, {}, 'configured'],
+    ['an exact name before a wildcard', { other: [['*.deploy'], 443, 443], wanted: narrow }, {}, 'wanted'],
+    ['a narrow port range before a wide one', { other: [['tenancy.deploy'], 1, 65_535], wanted: narrow }, {}, 'wanted'],
+    both('a.tenancy.deploy', '*.tenancy.deploy', '*.deploy'),
+    both('10.0.0.8', '10.0.0.8', '10.0.0.0/24'),
+    both('10.0.0.8', '10.0.0.8/32', '10.0.0.0/24'),
+    both('10.0.0.8', '10.0.0.0/24', '10.0.0.0/8'),
+    both('fd00::a', 'FD00:0:0::000a', 'fd00::/16'),
+    both('fd00:0:0:0:0:0:0:a', 'fd00::a', 'fd00::/16'),
+    both('[fd00::a]', 'fd00::/120', 'fd00::/16'),
+    ['the first name among equals', { z: narrow, a: narrow }, {}, 'a'],
+    ['any spelling of a name', { wanted: [['TENANCY.deploy'], 443, 443] }, { host: 'Tenancy.Deploy' }, 'wanted'],
+    ['an exact name in clear text', { wanted: narrow }, { isCleartext: true }, 'wanted'],
+    ['a configured name in clear text', { configured: [['*.deploy'], 1, 80] }, { isCleartext: true }, 'configured'],
+    ['no other port', { other: narrow }, { port: 80 }, 'notGranted'],
+    ['no wildcard without its dot', { other: [['*.deploy'], 443, 443] }, { host: 'xdeploy' }, 'notGranted'],
+    ['no wildcard in clear text', { other: [['*.deploy'], 1, 443] }, { isCleartext: true }, 'unsupported'],
+    ['no network in clear text', { other: [['::/0'], 1, 443] }, { isCleartext: true, host: '::1' }, 'unsupported'],
+  ])('is chosen by %s', async (_name, intercepts, differences, expected) => {
+    const { port } = echo.address() as AddressInfo;
+    fabric.faultMode.services = Object.fromEntries(
+      Object.entries(intercepts).map(([name, [addresses, low, high]]) => [
+        name,
+        { port, encrypted: false, intercept: { addresses, low, high } },
+      ]),
+    );
+    const kind = (error: unknown) => (error as { kind: string }).kind;
+    const failure = await echoed('words', { ...target, ...differences }).then(() => null, kind);
+    expect(failure ?? fabric.sessions.granted()[0]).toBe(expected);
+  });
 });
