@@ -3,7 +3,8 @@ import { closeAgents, createAgents } from '../core/connector.ts';
 import { open } from '../core/nodeClient.ts';
 import { collectBytes } from '../core/streams.ts';
 import type { Identity } from './identity.ts';
-import { classifySocketError, MeshError, parseJson } from './meshError.ts';
+import { parseJson } from '../core/json.rules.ts';
+import { classifySocketError, MeshError } from './meshError.ts';
 
 /** A request to a controller; a URLSearchParams body is sent as a form, any other as JSON. */
 export interface ControllerRequest {

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ControllerAnswer, ControllerClient, ControllerRequest } from './controllerClient.ts';
-import { findService, type Intercept, type Target } from './intercept.ts';
-import { asList, asRecord, asText, MeshError } from './meshError.ts';
+import { chooseService, type Intercept, type Target } from './choice.rules.ts';
+import { asList, asRecord, asText } from '../core/json.rules.ts';
+import { MeshError } from './meshError.ts';
 
 /** The services and dial sessions of one login; valid for one tick. */
 export interface ControllerSession {
-  /** The service for the target, by intercept address first, by name second. */
+  /** The service for the target; throws a MeshError if there is none. */
   findService: (target: Target) => Service;
   /**
    * The dial session of a service, with its routers; one per service, because a controller may lose one of two
@@ -69,7 +70,11 @@ export async function openSession(
     for (const [id, known] of dials) if (known === dialSession) dials.delete(id);
   };
   return {
-    findService: (target) => findService(services, target),
+    findService: (target) => {
+      const choice = chooseService(services, target);
+      if ('problem' in choice) throw new MeshError(choice.kind, choice.problem);
+      return choice.service;
+    },
     dialSessionFor: (service) => {
       const found = dials.get(service.id) ?? createDialSession(client, base, { headers, service });
       dials.set(service.id, found);

@@ -3,8 +3,9 @@ import { isIP } from 'node:net';
 import { type Channel, type ChannelOptions, isReplyTo, openChannel, type RouterAddress } from './channel.ts';
 import { CONN_ID, MeshConnection } from './connection.ts';
 import { contentType, errorCode, type Frame, headerKey, readUint32, uint32 } from './frame.ts';
-import type { Target } from './intercept.ts';
-import { asRecord, asText, MeshError, type MeshErrorKind, parseJson } from './meshError.ts';
+import type { Target } from './choice.rules.ts';
+import { asRecord, asText, parseJson } from '../core/json.rules.ts';
+import { MeshError, type MeshErrorKind } from './meshError.ts';
 import { createSecretStream, type SecretStream } from './secretStream.ts';
 import { type Attempt, firstSuccess } from './staggeredRace.ts';
 

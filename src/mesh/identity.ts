@@ -4,7 +4,8 @@ import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRegularFile } from '../core/files.ts';
 import { createTlsContext, parseAuthorities } from '../core/certificateAuthorities.ts';
-import { asList, asRecord, MeshError } from './meshError.ts';
+import { asList, asRecord } from '../core/json.rules.ts';
+import { MeshError } from './meshError.ts';
 
 /** An enrolled identity. */
 export interface Identity {

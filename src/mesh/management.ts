@@ -5,7 +5,8 @@ import {
   type ControllerRequest,
   createControllerClient,
 } from './controllerClient.ts';
-import { asList, asRecord, asText, MeshError } from './meshError.ts';
+import { asList, asRecord, asText } from '../core/json.rules.ts';
+import { MeshError } from './meshError.ts';
 
 /** A controller, and how it is called. */
 export interface ManagementOptions extends Administrator {

@@ -1,12 +1,12 @@
 import { addAbortSignal, type Duplex } from 'node:stream';
 import type { DialSession } from './controllerSession.ts';
-import type { Target } from './intercept.ts';
+import type { Target } from './choice.rules.ts';
 import { type Login, Logins, type MeshOptions } from './controllerLogin.ts';
 import { firstSuccess } from './staggeredRace.ts';
 import { dialThroughRouters } from './dial.ts';
 import { MeshError, type MeshErrorKind } from './meshError.ts';
 
-export type { Target } from './intercept.ts';
+export type { Target } from './choice.rules.ts';
 export { MeshError, type MeshErrorKind } from './meshError.ts';
 
 /** A client for an OpenZiti network that only dials. */

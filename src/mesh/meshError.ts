@@ -63,27 +63,3 @@ const untrustedCodes =
   /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_(CA|PURPOSE)|PATH_LENGTH|ERROR_IN_CERT|HOSTNAME_MISMATCH|ERR_SSL_(\w+_KEY_TOO_SMALL|CA_MD_TOO_WEAK))/;
 /** The response is not HTTP, or a token or port is invalid. */
 const protocolErrorCodes = /^(HPE_(?!INVALID_EOF_STATE)|ERR_INVALID_|ERR_SOCKET_BAD_PORT)/;
-
-/** The value if it is an object, else an empty object. */
-export function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-/** The value if it is an array, else an empty array. */
-export function asList(value: unknown): unknown[] {
-  return Array.isArray(value) ? (value as unknown[]) : [];
-}
-
-/** The value if it is a string, else an empty string. */
-export function asText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** The parsed JSON, undefined for invalid JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -140,7 +140,7 @@ describe('transport sdk (spec §15)', () => {
     [
       'a service that is not granted',
       (faults) => (faults.services = {}),
-      'temporary network failure: mesh: neither tenancy.deploy:443 nor the service tenancy.deploy is granted to the identity (the identity needs the role attributes #deploy-agent and #secretstore-client)',
+      'temporary network failure: mesh: neither the service tenancy.deploy nor tenancy.deploy:443 is granted to the identity (the identity needs the role attributes #deploy-agent and #secretstore-client)',
     ],
     [
       'a service without a terminator',

@@ -94,7 +94,7 @@ class MeshHttpAgent extends http.Agent {
   }
 
   override createConnection(...[options, callback]: Parameters<Connect>): ReturnType<Connect> {
-    dialMesh(this.#route, { ...options, defaultPort: 80 }).then(
+    dialMesh(this.#route, { ...options, defaultPort: 80 }, true).then(
       (stream) => callback?.(null, stream),
       failWith(callback),
     );
@@ -130,7 +130,7 @@ class MeshHttpsAgent extends https.Agent {
       });
       withConnectTimeout(socket, 'secureConnect', this.#route.connectTimeoutMs);
     };
-    dialMesh(this.#route, { ...options, defaultPort: 443 }).then(startTls, failWith(callback));
+    dialMesh(this.#route, { ...options, defaultPort: 443 }, false).then(startTls, failWith(callback));
     return undefined;
   }
 }
@@ -153,8 +153,12 @@ function closeIdleConnections(agent: http.Agent): void {
  * Dials through the mesh. The stream closes when its peer does, like a socket of HTTP, so that no dead connection is
  * kept for reuse.
  */
-async function dialMesh({ mesh, service, connectTimeoutMs }: MeshRoute, options: Options): Promise<Duplex> {
-  const target = { host: options.host ?? '', port: Number(options.port ?? options.defaultPort), service };
+async function dialMesh(
+  { mesh, service, connectTimeoutMs }: MeshRoute,
+  options: Options,
+  isCleartext: boolean,
+): Promise<Duplex> {
+  const target = { host: options.host ?? '', port: Number(options.port ?? options.defaultPort), service, isCleartext };
   const stream = await mesh.dial(target, AbortSignal.timeout(connectTimeoutMs));
   stream.allowHalfOpen = false;
   return stream;

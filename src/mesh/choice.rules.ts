@@ -1,0 +1,100 @@
+import { BlockList, isIP } from 'node:net';
+import { asList, asRecord, asText } from '../core/json.rules.ts';
+
+/** The target of a dial. */
+export interface Target {
+  host: string;
+  port: number;
+  /** The configured name of the service. */
+  service: string;
+  /** Only the mesh protects what is sent. */
+  isCleartext: boolean;
+}
+
+/** The name of a service and its unparsed `intercept.v1` configuration. */
+export interface Intercept {
+  name: string;
+  intercept: unknown;
+}
+
+/** The chosen service, or the kind of the error and its message. */
+type ServiceChoice<T> = { service: T } | { kind: 'notGranted' | 'unsupported'; problem: string };
+
+/**
+ * The service with the configured name, else the service whose intercept matches the target most precisely. The order
+ * is: exact address, smallest network or longest suffix, smallest range of ports, first name. A pattern never counts
+ * for clear text, because it may match services of others.
+ */
+export function chooseService<T extends Intercept>(services: readonly T[], target: Target): ServiceChoice<T> {
+  const named = services.find(({ name }) => name === target.service);
+  if (named !== undefined) return { service: named };
+  const [best] = services
+    .flatMap((service) => {
+      const match = matchOf(service.intercept, target);
+      return match === null ? [] : [{ service, ...match }];
+    })
+    .toSorted((a, b) => a.width - b.width || a.ports - b.ports || (a.service.name < b.service.name ? -1 : 1));
+  const address = `${target.host}:${target.port}`;
+  if (best === undefined) {
+    const problem = `neither the service ${target.service} nor ${address} is granted to the identity`;
+    return { kind: 'notGranted', problem };
+  }
+  if (target.isCleartext && best.width > 0) {
+    const problem = `the service ${best.service.name} intercepts ${address} by a pattern, and http: would send it a token in clear text: use https:, or configure the name of the service`;
+    return { kind: 'unsupported', problem };
+  }
+  return { service: best.service };
+}
+
+/** How imprecise a match is: `width` is 0 for an exact address, `ports` for one port. */
+interface Match {
+  width: number;
+  ports: number;
+}
+
+function matchOf(intercept: unknown, { host, port }: Target): Match | null {
+  const { addresses, portRanges, protocols } = asRecord(intercept);
+  if (!asList(protocols).includes('tcp')) return null;
+  const wanted = host.toLowerCase().replace(/^\[|\]$/g, '');
+  const width = smallest(asList(addresses).map((address) => widthOf(asText(address).toLowerCase(), wanted)));
+  const ports = smallest(asList(portRanges).map((range) => extentOf(range, port)));
+  return width === null || ports === null ? null : { width, ports };
+}
+
+/** Null if no match is among them. */
+function smallest(widths: (number | null)[]): number | null {
+  return widths.reduce((best, width) => (best === null || (width !== null && width < best) ? width : best), null);
+}
+
+/** The bits or characters that the address leaves open; null if it does not match. */
+function widthOf(address: string, host: string): number | null {
+  if (address === host) return 0;
+  if (address.startsWith('*.')) return host.endsWith(address.slice(1)) ? host.length - address.length + 1 : null;
+  const [network = '', given] = address.split('/');
+  const [family, hostFamily] = [familyOf(network), familyOf(host)];
+  if (family === null || hostFamily === null) return null;
+  const size = family === 'ipv4' ? 32 : 128;
+  const bits = given === undefined ? size : Number(/^\d{1,3}$/.test(given) ? given : NaN);
+  if (!(bits <= size)) return null;
+  const block = new BlockList();
+  block.addSubnet(network, bits, family);
+  return block.check(host, hostFamily) ? size - bits : null;
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' | null {
+  if (address.includes('%')) return null;
+  switch (isIP(address)) {
+    case 4:
+      return 'ipv4';
+    case 6:
+      return 'ipv6';
+    default:
+      return null;
+  }
+}
+
+/** The number of other ports in the range; null if it does not contain the port. */
+function extentOf(range: unknown, port: number): number | null {
+  const { low, high } = asRecord(range);
+  return typeof low === 'number' && typeof high === 'number' && low <= port && port <= high ? high - low : null;
+}
