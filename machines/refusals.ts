@@ -14,7 +14,7 @@ export const refusals = {
   },
   SIGNATURE_REFUSED: {
     meaning: 'too few trusted signers have signed the bundle, or one of its images',
-    cure: 'if the message names the bundle, sign it and add the signature at the tenancy service (`deployctl bundle sign`, `deployctl signature add`); if the message names an image, sign the image in its registry (`cosign sign`); no flag lifts it',
+    cure: 'if the message names the bundle, sign it and add the signature at the tenancy service (`deployctl bundle sign`, `deployctl signature add`); if the message names an image, sign the image in its registry (`cosign sign`)',
   },
   BUNDLE_UNSAFE: {
     meaning: 'the archive contains entries that a bundle must not contain, or too many',
@@ -34,7 +34,7 @@ export const refusals = {
   },
   COMPOSE_REFUSED: {
     meaning: 'the compose files contain something that no bundle may contain',
-    cure: 'docs/bundle-limits.md lists what to write instead; no flag lifts it',
+    cure: 'docs/bundle-limits.md lists what to write instead; no permit or manifest key allows it',
   },
   PRIVILEGED_REFUSED: {
     meaning: 'the bundle needs a privilege over the host, and the agent profile lacks allow_privileged',

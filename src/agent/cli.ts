@@ -53,9 +53,7 @@ withConfig(program.command('status'))
   });
 
 withConfig(program.command('plan'))
-  .description(
-    'Show what applying a bundle would change, and why it would be refused; change nothing; exit 0 if it is accepted',
-  )
+  .description('Show what a bundle would change, or why it would be refused; change nothing; exit 0 if it is accepted')
   .argument('<bundle>', 'archive or directory; without a configuration file, only the bundle itself is checked')
   .option('--signatures <file...>', 'signature files to verify against the trusted signers of this host')
   .option('--json', 'print JSON')
@@ -94,7 +92,7 @@ withConfig(program.command('unhold'))
   });
 
 withConfig(program.command('accept-volumes'))
-  .description('Continue without the data of lost volumes; the next tick creates empty ones')
+  .description('Accept that volumes are lost: the next tick creates them again, without data')
   .argument('[volume...]', 'volumes that `deployd status` shows as lost (default: all)')
   .action(async (volumes: string[], _options: unknown, command: Command) => {
     const { acceptVolumes } = await import('./release/acceptVolumes.ts');
@@ -111,7 +109,7 @@ withConfig(program.command('bootstrap'))
 
 withConfig(program.command('doctor'))
   .description('Check this host for common problems and suggest fixes; exit 0 if all checks pass')
-  .option('--before-upgrade', 'only show what the new defaults of the installed version would change on this host')
+  .option('--before-upgrade', 'only show which changes on this host new defaults of the installed version would make')
   .option('--json', 'print JSON')
   .action(async (options: { beforeUpgrade?: boolean; json?: boolean }, command: Command) => {
     const { doctor } = await import('./doctor/doctor.ts');
@@ -123,7 +121,7 @@ withConfig(program.command('doctor'))
   });
 
 withConfig(program.command('trace'))
-  .description('Show the steps of a tick with reasons and durations; exit 0 if there is a trace of it')
+  .description('Show the steps of a tick with reasons and durations; exit 0 if there is a trace')
   .argument('[tick]', 'id of the tick, or its first characters (default: the latest tick that did something)')
   .option('--list', 'list all traces, newest first')
   .option('--json', 'print JSON')
@@ -253,7 +251,7 @@ function chosenConfig(command: Command): string | null {
 function withConfig(command: Command): Command {
   return withConfigOption(command, plainConfig)
     .addOption(
-      new Option('--env <env>', `environment of deployd@<env>.service, configured in ${configOf('<env>')}`).argParser(
+      new Option('--env <env>', `additional environment of this host, configured in ${configOf('<env>')}`).argParser(
         namedEnv,
       ),
     )

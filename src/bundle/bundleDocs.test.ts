@@ -37,7 +37,7 @@ it('lists exactly the keys of the manifest', () => {
   expect(documented.toSorted()).toEqual([...top, ...below].toSorted());
 });
 
-it.each(rowsOf(format, '## Variables').map(codedCells))(
+it.each(rowsOf(format, '### Which variables must have a value').map(codedCells))(
   'states correctly whether %s must be set: %s',
   (written, must) => {
     const missing = unresolvedVariables(

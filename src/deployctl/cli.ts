@@ -74,11 +74,17 @@ const commands = [
 ];
 
 const helpFooter = `
+Terms:
+  bundle       compose files and a manifest.json, packed as one archive
+  environment  hosts that run the same bundle
+  backend      record of a host in the tenancy service
+  rollout      deployment to the hosts of an environment, one wave after another
+
 Exit codes:
   0   done
   1   refused or failed
   2   wrong usage
-  3   another bundle is desired, or a later pipeline has promoted
+  3   another bundle is the desired one, or a later pipeline has promoted
   75  try again later
   77  not permitted
 

@@ -56,7 +56,7 @@ withConfig(program.command('serve'))
 
 const keys = program
   .command('keys')
-  .description('Manage the keys that sign the logins of hosts (grants and leases)')
+  .description('Manage the keys that sign the credentials of hosts')
   .helpCommand(false);
 withConfig(keys.command('rotate'))
   .description('Add a signing key, publish it for 10 minutes before using it, and delete expired keys')
@@ -110,7 +110,7 @@ withConfig(program.command('restore'))
   )
   .argument(
     '[file]',
-    'backup file; leave it out if you have restored the database by other means: only old credentials are revoked',
+    'backup file; without it, only revoke old credentials, after you have restored the database yourself',
   )
   .action((file: string | undefined, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => restore(settings, file, console)),

@@ -20,7 +20,7 @@ export function addBundleDiff(bundle: Command, run: Run): void {
   bundle
     .command('diff')
     .description('Compare two bundles: services, images, variables, secrets, files and privileges')
-    .argument('<before>', 'archive, directory, or digest of a bundle of the service')
+    .argument('<before>', 'archive, directory, or digest of a bundle in the tenancy service')
     .argument('<after>', 'archive, directory or digest to compare it with')
     .action(run(diff));
 }

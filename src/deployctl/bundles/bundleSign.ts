@@ -34,7 +34,7 @@ const { signal } = new AbortController();
 export function addBundleSign(bundle: Command, run: Run): void {
   bundle
     .command('sign')
-    .description('Sign an archive with a key, with a command, or keyless with an OIDC token')
+    .description('Sign an archive with a private key, a signing command, or an OIDC token (keyless)')
     .argument('<archive>', 'archive made by `deployctl bundle pack`')
     .argument(
       '[command...]',

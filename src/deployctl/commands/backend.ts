@@ -19,7 +19,7 @@ export function addBackend(program: Command, run: Run): void {
   backend.command('show').description('Show a backend').argument('<id>', 'id of the backend').action(run(showBackend));
   backend
     .command('create')
-    .description('Create a backend; `deployctl kit` prints the command that installs its host')
+    .description('Create the backend of a new host; then install the host with `deployctl kit`')
     .requiredOption('--env <env>', 'environment of the host')
     .requiredOption('--site <site>', 'location of the host')
     .addOption(
@@ -34,7 +34,7 @@ export function addBackend(program: Command, run: Run): void {
     .command('label')
     .description('Replace the labels of a backend')
     .argument('<id>', 'id of the backend')
-    .argument('[labels...]', 'labels as NAME=VALUE; none to remove all labels')
+    .argument('[labels...]', 'labels as NAME=VALUE; without any, all labels are removed')
     .action(run(labelBackend));
 }
 
@@ -225,7 +225,7 @@ function queryOf({
 export function addKit(program: Command, run: Run): void {
   program
     .command('kit')
-    .description('Print the command and credentials that install a host; its earlier credentials become invalid')
+    .description('Create new credentials for a host and print its install command; earlier credentials become invalid')
     .argument('<id>', 'id of the backend')
     .option('--output <directory>', 'write the credentials to files in this directory, and print only the command')
     .option('--show', 'print the credentials even to a terminal')
@@ -286,7 +286,7 @@ export function addRetire(program: Command, run: Run): void {
     .argument('<id>', 'id of the backend')
     .option('--confirm', 'required, because a retirement cannot be undone')
     .option('--force', 'retire an offline host too, or stop waiting for a retiring host')
-    .option('--swarm', 'retire all managers of its swarm and remove the stack')
+    .option('--swarm', 'retire all managers of the swarm of this host, and remove the stack')
     .option('--purge-volumes', 'remove volumes too, except on production hosts')
     .action(run(retire));
 }

@@ -30,10 +30,10 @@ export function addEnv(program: Command, run: Run): void {
     .action(run(deleteEnv));
   env
     .command('trust')
-    .description('Set the trusted signers that the service checks before a promotion; hosts use their own config.yaml')
+    .description('Set whose signatures the service requires before a promotion; the hosts keep their own setting')
     .argument('<env>', 'name of the environment')
     .argument('[file]', 'file with the key `trust.bundles` of config.yaml; paths in it are relative to the file')
-    .option('--clear', 'remove the setting: the service waits for no signatures')
+    .option('--clear', 'remove the setting: the service requires no signatures')
     .action(run(trustEnv));
 }
 

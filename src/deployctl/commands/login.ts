@@ -21,8 +21,9 @@ export function addLogin(program: Command, run: Run): void {
 }
 
 const help = `
-Without --token-file, or with -, deployctl reads the token from standard input
-(without echo on a terminal) and saves it next to config.yaml.`;
+Reads the token from standard input, or on a terminal from a prompt without
+echo, and saves it next to config.yaml. With --token-file FILE, it saves the
+path of the file instead.`;
 
 async function login(session: Session, [url]: [string | undefined]): Promise<Result> {
   const { io, options } = session;

@@ -24,14 +24,14 @@ export function addRollout(program: Command, run: Run): void {
     .action(run(listRollouts));
   command('halt', 'Halt a rollout: no further host gets the bundle').action(run(actOf('halt')));
   command('resume', 'Continue after a halt; failures so far no longer count').action(run(actOf('resume')));
-  command('pass', 'Let a waiting rollout pass its gate').action(run(passGate));
+  command('pass', 'Continue a rollout that waits at a gate').action(run(passGate));
   command('abort', 'Abort a rollout and deploy the previous bundle again').action(run(actOf('abort')));
 }
 
 function addStart(rollout: Command, run: Run): void {
   rollout
     .command('start')
-    .description('Start a rollout; hosts that are in no wave come last')
+    .description('Start a rollout; hosts outside all waves get the bundle last')
     .argument('<env>', 'name of the environment')
     .argument('<sha>', 'digest of a pushed bundle, or its first characters')
     .option(
@@ -39,7 +39,7 @@ function addStart(rollout: Command, run: Run): void {
       'hosts of a wave: 5, 10% or all, optionally with labels (10%:ring=canary); repeatable',
       waveOption,
     )
-    .option('--max-failures <count>', 'stop the rollout when more hosts than this have failed', numberOption, 0)
+    .option('--max-failures <count>', 'halt the rollout when more hosts than this have failed', numberOption, 0)
     .option('--soak <seconds>', 'time to wait after each successful wave', numberOption, 300)
     .option('--gate', 'wait for `deployctl rollout pass` after each wave')
     .addOption(

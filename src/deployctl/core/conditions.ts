@@ -19,7 +19,7 @@ export function ifDesiredOption(): Option {
 
 /** `--pipeline`; an older service refuses it. */
 export function pipelineOption(): Option {
-  const meaning = 'number of this pipeline; refused after a promotion by a pipeline with a higher number';
+  const meaning = 'number of this pipeline; refused if a pipeline with a higher number has promoted';
   return new Option('--pipeline <number>', meaning).argParser(countOption);
 }
 
