@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { createClock } from '../../fixtures/world/servers/clock.ts';
 import { type Ca, type Certificate, createCa } from '../../fixtures/world/servers/crypto/ca.ts';
 import { startHttpsServer, type TestServer } from '../../fixtures/world/servers/http/httpsServer.ts';
@@ -5,7 +7,20 @@ import { createTlsContext, parseAuthorities, untrustedOf } from './certificateAu
 import { type Agents, closeAgents, createAgents } from './connector.ts';
 import { send } from './httpClient.ts';
 import { open } from './nodeClient.ts';
-import { certificateCure, explainUntrusted, judgeClock, type ShownCertificate } from './untrusted.rules.ts';
+import type { GateQuestion } from '../api/webhooks.rules.ts';
+import { openIdentityProvider } from '../tenancy/peers/identityProvider.ts';
+import { openMeshDirectory } from '../tenancy/peers/meshDirectory.ts';
+import { createPostWebhook } from '../tenancy/peers/postWebhook.ts';
+import { createSecretstoreClient } from '../tenancy/peers/secretstoreClient.ts';
+import type { WebhookRow } from '../tenancy/store/database.ts';
+import { sendQuestion } from '../tenancy/webhooks/deliver.ts';
+import {
+  certificateCure,
+  explainUntrusted,
+  judgeClock,
+  type ShownCertificate,
+  systemAuthorities,
+} from './untrusted.rules.ts';
 
 let ca: Ca;
 let server: TestServer;
@@ -93,6 +108,94 @@ describe.each(clients)('the error of %s', (_name, call) => {
     const untrusted = untrustedOf(error)!;
     expect(untrusted.problem).toMatch(new RegExp(`^${problem}$`));
     expect(certificateCure(untrusted, 'CA_KEY')).toMatch(new RegExp(`^${cure}$`));
+  });
+});
+
+const messageOf = (error: unknown) => (error as Error).message;
+
+/** A program that prints the error of a call to a bucket; its arguments are this directory, the URL and an authority. */
+const checkBucket = `
+  const [dir, url, ...authorities] = process.argv.slice(1);
+  const { createS3Storage } = await import(dir + '/../tenancy/peers/bundleBucket.ts');
+  const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+  const bucket = { url, bucket: 'b', region: 'r', credentials, authorities, givesLinks: false };
+  await createS3Storage(bucket).check().catch(({ message }) => process.stdout.write(message, () => process.exit()));
+`;
+
+/** Calls of the tenancy service to its peers, with the beginning of their error and where their authorities are configured. */
+const peers: [string, { prefix: string; authorities: string; call: (url: string) => Promise<unknown> }][] = [
+  [
+    'the secretstore',
+    {
+      ...{ prefix: 'secretstore: login: ', authorities: 'secretstore_ca' },
+      call: (url) =>
+        createSecretstoreClient({ url, authorities: trusted(), namespace: null }).call({
+          ...{ what: 'login', method: 'GET', path: 'login' },
+        }),
+    },
+  ],
+  [
+    'the bucket',
+    {
+      ...{ prefix: 'bundle storage: cannot check: ', authorities: systemAuthorities },
+      // a process of its own: inside Jest the SDK does not recognize errors of Node
+      call: async (url) => {
+        const args = [import.meta.dirname, url, ca.pem];
+        const { stdout } = await promisify(execFile)(process.execPath, [
+          '--input-type=module',
+          '-e',
+          checkBucket,
+          ...args,
+        ]);
+        throw new Error(stdout);
+      },
+    },
+  ],
+  [
+    'the identity provider',
+    {
+      ...{ prefix: 'identity provider: ', authorities: 'oidc.issuer_ca' },
+      call: (url) =>
+        openIdentityProvider({
+          ...{ issuer: url, clientId: 'a', clientSecret: 'b', scopes: [], groupsClaim: 'groups' },
+          ...{ authorities: trusted(), callbackUrl: url, signedOutUrl: url, clock: Date.now },
+        }).check(),
+    },
+  ],
+  [
+    'the mesh controller',
+    {
+      prefix: 'mesh controller: controller 127.0.0.1:\\d+: ',
+      authorities: 'id.ca of the identity, or mesh.controller_ca',
+      call: (url) =>
+        openMeshDirectory({ controllerUrl: url, authorities: trusted(), username: 'u', password: 'p' }).check(),
+    },
+  ],
+  [
+    'a webhook',
+    {
+      ...{ prefix: 'the endpoint cannot be reached: ', authorities: 'webhooks.ca' },
+      call: async (url) => {
+        const postWebhook = createPostWebhook({ authorities: trusted(), timeoutMs: 5000, allowsPrivate: true });
+        const sealer = { seal: () => '', unseal: (_name: string, text: string) => text };
+        const deps = { version: '1', postWebhook, sealer, clock: Date.now };
+        const row = { id: 'w', sealed_url: url, sealed_secret: 'whsec_AAAA', sealed_previous_secret: null };
+        const question = { id: 'q', question: {} as GateQuestion, signal: AbortSignal.timeout(5000) };
+        const { error } = await sendQuestion(deps, row as unknown as WebhookRow, question);
+        throw new Error(error ?? 'no error');
+      },
+    },
+  ],
+];
+
+const trusted = () => parseAuthorities(ca.pem)!;
+const literal = (text: string) => text.replace(/[().]/g, String.raw`\$&`);
+
+describe.each(peers)('a call of the tenancy service to %s', (_peer, { prefix, authorities, call }) => {
+  it.each(certificates)('explains a certificate %s', async (_title, certificate, problem, cure) => {
+    server.setCertificate(certificate());
+    const message = await call(server.url).catch(messageOf);
+    expect(message).toMatch(new RegExp(`^${prefix}${problem}: ${cure.replace('CA_KEY', literal(authorities))}$`));
   });
 });
 
