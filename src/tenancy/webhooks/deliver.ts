@@ -4,7 +4,7 @@ import type { TenancySettings } from '../config/configKeys.ts';
 import type { LogLine } from '../core/log.ts';
 import type { Sealer } from '../keys/keyRing.ts';
 import type { PostWebhook } from '../peers/postWebhook.ts';
-import type { Untrusted } from '../../core/untrusted.rules.ts';
+import { certificateCure, type Untrusted } from '../../core/untrusted.rules.ts';
 import type { BundleRow, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { findBundleTrust } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
@@ -247,7 +247,8 @@ function unanswered(error: string): Attempt {
 }
 
 function formatUnreached(code: string, untrusted?: Untrusted): string {
-  if (untrusted) return `the endpoint cannot be reached: ${untrusted.problem}`;
+  if (untrusted)
+    return `the endpoint cannot be reached: ${untrusted.problem}: ${certificateCure(untrusted, 'webhooks.ca')}`;
   return code === 'ADDRESS_FORBIDDEN'
     ? `the endpoint has a forbidden address (${code}): private ones need webhooks.private_addresses`
     : `the endpoint cannot be reached (${code})`;
