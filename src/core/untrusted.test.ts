@@ -138,7 +138,7 @@ const peers: [string, { prefix: string; authorities: string; call: (url: string)
     'the bucket',
     {
       ...{ prefix: 'bundle storage: cannot check: ', authorities: systemAuthorities },
-      // a process of its own: inside Jest the SDK does not recognize errors of Node
+      // in its own process: inside Jest the SDK does not recognize errors of Node
       call: async (url) => {
         const args = [import.meta.dirname, url, ca.pem];
         const { stdout } = await promisify(execFile)(process.execPath, [
