@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { monotonicMs } from '../core/clock.ts';
-import { abortedBySignal, allowSlowConnections, hardenProcess, homeDirectory, loginName } from '../core/process.ts';
+import { abortedBySignal, allowSlowConnections, hardenProcess } from '../core/process.ts';
 import { formatMachine, formatOf, machineFormats, machineNames } from './machine.ts';
 import { runLoop, runOnce } from './run.ts';
 import { becomeUserOf, forEachEnv, runAsOwner, withExitCode, withSettings } from './commandSettings.ts';
@@ -282,4 +283,27 @@ Examples:
   deployd diff                                 preview the desired bundle
   sudo deployd hold --until 18:30 "disk swap"  pause deployments until 18:30
   deployd plan shop.tar.gz                     show what this bundle would do`;
+}
+
+/** Login name of who runs this command: of who has called sudo, else of its user; null where it has none. Nothing may trust it. */
+function loginName(): string | null {
+  return process.env['SUDO_USER'] || ownName();
+}
+
+/** The home directory of the user of this process, by its account; null without one. */
+function homeDirectory(): string | null {
+  try {
+    return userInfo().homedir;
+  } catch {
+    return null;
+  }
+}
+
+function ownName(): string | null {
+  try {
+    return userInfo().username;
+  } catch {
+    // A uid without an account.
+    return null;
+  }
 }

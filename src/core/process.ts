@@ -1,6 +1,5 @@
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { type Stats, statSync, writeFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { diskFault, isENOENT } from './errors.rules.ts';
 import { readRegularFile } from './files.ts';
 
@@ -157,27 +156,4 @@ export function abortedBySignal(): AbortSignal {
   const stop = new AbortController();
   onStopSignal(() => stop.abort());
   return stop.signal;
-}
-
-/** Login name of who runs this command: of who has called sudo, else of its user; null where it has none. Nothing may trust it. */
-export function loginName(): string | null {
-  return process.env['SUDO_USER'] || ownName();
-}
-
-/** The home directory of the user of this process, by its account; null without one. */
-export function homeDirectory(): string | null {
-  try {
-    return userInfo().homedir;
-  } catch {
-    return null;
-  }
-}
-
-function ownName(): string | null {
-  try {
-    return userInfo().username;
-  } catch {
-    // A uid without an account.
-    return null;
-  }
 }

@@ -7,7 +7,6 @@ import { type ComposeDependencies, type ComposeMemory, observe } from './observe
  * Docker compose on one host; modules that change something are loaded on first use, since most ticks change nothing.
  */
 export function createComposeOrchestrator(getParts: () => Omit<ComposeDependencies, 'memory'>): Orchestrator {
-  const changes = () => import('./changes.ts');
   let memory: ComposeMemory = emptyMemory('');
   const getDeps = (): ComposeDependencies => {
     const parts = getParts();
@@ -20,14 +19,15 @@ export function createComposeOrchestrator(getParts: () => Omit<ComposeDependenci
     obtain: async () => undefined, // no other host applies
     observe: (applied) => observe(getDeps(), applied),
     adopt: async (sha, signal) => (await import('./adoptContainers.ts')).adoptContainers(getDeps(), sha, signal),
-    pull: async (input, signal) => (await changes()).pull(getDeps(), input, signal),
-    start: async (input, signal) => (await changes()).startContainers(getDeps(), input, signal),
+    pull: async (input, signal) => (await import('./pull.ts')).pull(getDeps(), input, signal),
+    start: async (input, signal) => (await import('./start.ts')).startContainers(getDeps(), input, signal),
     waitUntilHealthy: async ({ bundle: { sha }, started }, signal) =>
-      (await changes()).waitUntilHealthy(getDeps(), { sha, ...started }, signal),
-    restore: async (release, signal) => (await changes()).restore(getDeps(), release, signal),
-    removeUnused: async () => (await changes()).removeUnusedNetworks(getDeps()), // compose removes orphan containers as it starts
-    runningImages: async () => (await changes()).runningImages(getDeps()),
-    finishedOneShots: async (record, services) => (await changes()).readFinishedOneShots(getDeps(), record, services),
+      (await import('./waitUntilHealthy.ts')).waitUntilHealthy(getDeps(), { sha, ...started }, signal),
+    restore: async (release, signal) => (await import('./start.ts')).restore(getDeps(), release, signal),
+    removeUnused: async () => (await import('./networks.ts')).removeUnusedNetworks(getDeps()), // compose removes orphan containers as it starts
+    runningImages: async () => (await import('./adoptContainers.ts')).runningImages(getDeps()),
+    finishedOneShots: async (record, services) =>
+      (await import('./oneShots.ts')).readFinishedOneShots(getDeps(), record, services),
     containers: async () => {
       const {
         memory: { healthyContainers },
@@ -35,8 +35,8 @@ export function createComposeOrchestrator(getParts: () => Omit<ComposeDependenci
       return (healthyContainers ?? (await getDeps().containers.listStatuses())).map(reportedContainerOf);
     },
     volumes: async () => (await getDeps().containers.ownedResources()).volumes,
-    down: async (options, signal) => (await changes()).down(getDeps(), options, signal),
-    prune: async () => (await changes()).pruneImages(getDeps()),
+    down: async (options, signal) => (await import('./down.ts')).down(getDeps(), options, signal),
+    prune: async () => (await import('../release/garbage.ts')).pruneImages(getDeps()),
   };
 }
 

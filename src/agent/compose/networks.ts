@@ -3,8 +3,8 @@ import type { ComposeRelease } from '../engine/compose.ts';
 import { createSecretHasher, readNetworkDefinitions } from '../release/fingerprints.ts';
 import type { NetworkDefinitions } from '../release/grantedPrivileges.rules.ts';
 import { removeKeepingVolumes } from './createdContainers.ts';
-import { containersOn, planNetworks, takenNetworks, unusedNetworks } from './differences.rules.ts';
 import type { ComposeDependencies } from './observe.ts';
+import { containersOn, planNetworks, takenNetworks, unusedNetworks } from './networks.rules.ts';
 
 /**
  * Removes the networks that differ from their definition in the release or conflict with one, and the containers on

@@ -7,8 +7,9 @@ import type { GrantedPrivileges } from '../release/grantedPrivileges.rules.ts';
 import { isSameRecord, type RecordedContainer } from '../release/record.rules.ts';
 import { describeResources, hasNoResources, resourcesWithout } from '../release/volumes.rules.ts';
 import { removeKeepingVolumes } from './createdContainers.ts';
-import { isVolumeDifferent, usesResources } from './differences.rules.ts';
+import { isVolumeDifferent } from './differences.rules.ts';
 import type { ComposeDependencies } from './observe.ts';
+import type { ProjectResources } from '../state/state.rules.ts';
 
 /**
  * Records the containers and volumes of a release before the containers start, so that after a crash they are not taken
@@ -124,4 +125,13 @@ async function findConflictingVolumes(
   const hide = await createSecretHasher(deps);
   const existing = (await deps.containers.volumes()).filter(({ name }) => names.includes(name));
   return existing.filter((volume) => isVolumeDifferent(granted, volume, hide)).map(({ name }) => name);
+}
+
+/** Whether a container mounts one of the volumes or is attached to one of the networks. */
+export function usesResources(
+  { Mounts, NetworkSettings }: CreatedContainer,
+  { volumes, networks }: ProjectResources,
+): boolean {
+  const attached = Object.keys(NetworkSettings.Networks ?? {});
+  return (Mounts ?? []).some(({ Name = '' }) => volumes.includes(Name)) || attached.some((n) => networks.includes(n));
 }

@@ -12,7 +12,6 @@ import { anyHost } from '../../bundle/policy/policyHost.rules.ts';
 import { fileFactsOf } from '../../core/accounts.ts';
 import { type Check, checkDiskSpace, type Fact, inapplicableCheck, unknownCheck } from '../../core/doctor.rules.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
-import { planNetworks, unusedNetworks } from '../compose/differences.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import { createCompose } from '../engine/compose.ts';
 import { contentLabelsOf } from '../engine/container.rules.ts';
@@ -34,6 +33,7 @@ import {
 } from './engine.rules.ts';
 import { diskSpacesOf, type DoctorContext, groupOf } from './host.ts';
 import { checkUnusedVolumes } from './ticks.rules.ts';
+import { planNetworks, unusedNetworks } from '../compose/networks.rules.ts';
 
 /** Checks the engine, compose and the disk space for images and state. */
 export async function examineEngine(context: DoctorContext): Promise<Check[]> {

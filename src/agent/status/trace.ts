@@ -3,18 +3,19 @@ import { outcomeOf } from '../../../machines/outcomes.ts';
 import { diskFault, isEEXIST } from '../../core/errors.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';
-import { isQuiet, parseTrace, type Trace } from '../journal/trace.rules.ts';
-import { removeStaleTemporaries, removeWithoutSync, writeWithoutSync } from '../state/durableFiles.ts';
-import { mkdir, readdirIfExists, readText } from '../state/fileSystem.ts';
-import { readHistory } from '../state/stateFile.ts';
 import {
-  formatTrace,
-  formatTraceLine,
+  isQuiet,
+  parseTrace,
   selectTracesForRemoval,
+  type Trace,
   type TraceFile,
   traceFileNameOf,
   traceFilesOf,
-} from './formatTrace.rules.ts';
+} from '../journal/trace.rules.ts';
+import { removeStaleTemporaries, removeWithoutSync, writeWithoutSync } from '../state/durableFiles.ts';
+import { mkdir, readdirIfExists, readText } from '../state/fileSystem.ts';
+import { readHistory } from '../state/stateFile.ts';
+import { formatTrace, formatTraceLine } from './formatTrace.rules.ts';
 import { formatHistory } from './history.rules.ts';
 
 /** Options of `deployd trace`. */

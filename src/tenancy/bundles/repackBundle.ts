@@ -13,7 +13,7 @@ import type { AuditCaller } from '../core/operator.ts';
 import { storageError } from '../peers/bundleStorage.ts';
 import { findBundle, findReplacement } from '../store/bundles.ts';
 import type { BundleRow, EnvRow } from '../store/database.ts';
-import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha, setPipeline } from '../store/envs.ts';
+import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
@@ -26,8 +26,8 @@ import {
   withScratchDirectory,
 } from './archives.ts';
 import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';
-import { viewBundle } from './bundleList.ts';
 import { bundleSizeOf } from './hostPolicies.rules.ts';
+import { requireNoRollout } from './promotion.ts';
 
 /** A changed secret, for which the desired bundle must be packed again. */
 interface SecretChange {
@@ -187,62 +187,6 @@ async function takeSequence({ store }: { store: Store }, env: string): Promise<n
   const sequence = await reserveSequence(store, env);
   if (sequence === null) throw notFound('env');
   return sequence;
-}
-
-/** The new desired bundle of an environment, or null, and the conditions for the change. */
-export interface Promotion {
-  env: string;
-  sha256: string | null;
-  /** The bundle that must currently be the desired one. */
-  if_desired?: string | null;
-  /** Number of the CI pipeline that promotes. */
-  pipeline?: number;
-}
-
-/**
- * Locks the environment of a promotion; bundles of a locked environment are not removed. Throws 404, and 409:
- * `ROLLOUT_ACTIVE`, `DESIRED_DIFFERS` and `PIPELINE_STALE` if a condition fails, `BUNDLE_ENV` for a bundle of another
- * environment, `SIGNATURE_AWAITED` for a bundle that lacks required signatures.
- */
-export async function lockPromotable(work: Store, promotion: Promotion): Promise<EnvRow> {
-  const { env, sha256, pipeline } = promotion;
-  const row = await lockEnv(work, env);
-  if (row === null) throw notFound('env');
-  requireConditions(row, promotion);
-  requireNoRollout(row);
-  if (pipeline !== undefined) await setPipeline(work, env, pipeline);
-  if (sha256 === null) return row;
-  const bundle = await findBundle(work, sha256);
-  if (bundle === null) throw notFound('bundle');
-  if (bundle.env !== env)
-    throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle belongs to another environment', env });
-  const { signature, signers } = await viewBundle(work, bundle);
-  if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
-  return row;
-}
-
-function requireConditions({ name, ...row }: EnvRow, { if_desired, pipeline }: Promotion): void {
-  if (if_desired !== undefined && row.desired_sha !== if_desired) {
-    const message = `the desired bundle is ${row.desired_sha ?? 'none'}, not ${if_desired ?? 'none'}`;
-    throw conflict({ code: 'DESIRED_DIFFERS', message, env: name });
-  }
-  if (pipeline !== undefined && row.pipeline !== null && row.pipeline > pipeline) {
-    const message = `pipeline ${row.pipeline} has promoted a bundle; ${pipeline} is older`;
-    throw conflict({ code: 'PIPELINE_STALE', message, env: name });
-  }
-}
-
-/** Throws 409 `ROLLOUT_ACTIVE` while an environment has a rollout that is neither done nor aborted. */
-export function requireNoRollout({ name, rollout_id }: Pick<EnvRow, 'name' | 'rollout_id'>): void {
-  if (rollout_id === null) return;
-  const message = 'a rollout of this environment is in progress: wait until it is done, or abort it';
-  throw conflict({ code: 'ROLLOUT_ACTIVE', message, env: name });
-}
-
-function signatureAwaited(env: string, signers: string[]) {
-  const signed = signers.length === 0 ? 'no trusted signer has signed the bundle' : `only ${signers.join(', ')} signed`;
-  const message = `the hosts of ${env} require more signatures: ${signed}`;
-  return conflict({ code: 'SIGNATURE_AWAITED', message, env });
 }
 
 /** The bundle met the limits when it was pushed; they may have been lowered since. */

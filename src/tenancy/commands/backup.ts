@@ -1,25 +1,16 @@
 import { access, constants, link, open, rename, rm, writeFile } from 'node:fs/promises';
+import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { auditEntry, byService } from '../core/audit.ts';
-import { addKey, listSigningKeys } from '../keys/keyRing.ts';
+import { addKey, deleteAllSigningKeys, listSigningKeys } from '../keys/keyRing.ts';
 import { bundleDirectoryOf } from '../peers/bundleDirectory.ts';
 import { addAdministrator } from '../people/people.ts';
-import { changeBackend } from '../store/backends.ts';
-import { listEnvs } from '../store/envs.ts';
+import { changeBackend, skipGenerations } from '../store/backends.ts';
+import { listEnvs, skipSequences } from '../store/envs.ts';
 import { migrateStore, type Store } from '../store/openStore.ts';
-import { cancelStep } from '../store/pendingSteps.ts';
-import { addAuditEntry, deleteAllSessions } from '../store/people.ts';
+import { cancelStep, listSecretDestructions } from '../store/pendingSteps.ts';
+import { addAuditEntry, deleteAllSessions, revokeAllOperators } from '../store/people.ts';
 import { changeRollout, listActiveRollouts } from '../store/rollouts.ts';
-import {
-  copySqliteStore,
-  deleteAllSigningKeys,
-  findSqliteDamage,
-  listSecretDestructions,
-  packSqliteStore,
-  revokeAllOperators,
-  skipGenerations,
-  skipSequences,
-} from '../store/sqliteCopy.ts';
 import {
   CommandError,
   createFileOnce,
@@ -257,4 +248,47 @@ export function initializeStore(store: Store, keyFile: Uint8Array, now: number):
     if (token !== null) await addKey(work, keyFile, now);
     return token;
   });
+}
+
+/** More than the pages of any store. */
+const ALL_PAGES = 2 ** 31 - 1;
+
+/**
+ * Copies an SQLite store, which may be in use, into an empty file; the copy is consistent and complete in that file.
+ */
+export async function copySqliteStore(from: string, to: string): Promise<void> {
+  const source = new DatabaseSync(from, { readOnly: true });
+  try {
+    // All pages at once: a copy in parts would restart with each change by the service.
+    await copyDatabase(source, to, { rate: ALL_PAGES });
+  } finally {
+    source.close();
+  }
+  packSqliteStore(to);
+}
+
+/** Moves the log of an unused store into its file. */
+function packSqliteStore(file: string): void {
+  const database = new DatabaseSync(file);
+  try {
+    database.exec('pragma journal_mode = delete');
+  } finally {
+    database.close();
+  }
+}
+
+/** The damage that SQLite finds in the file of a store; null if there is none. */
+function findSqliteDamage(file: string): string | null {
+  try {
+    const database = new DatabaseSync(file, { readOnly: true });
+    try {
+      const [first] = database.prepare('pragma quick_check(1)').all();
+      const told = String(first?.['quick_check']);
+      return told === 'ok' ? null : told;
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    return (error as Error).message;
+  }
 }

@@ -1,4 +1,5 @@
 import type { Role } from '../store/database.ts';
+import type { GroupRole } from '../config/configKeys.ts';
 
 /** A role in some environments. */
 export interface Permission {
@@ -49,4 +50,15 @@ function reasonAgainst({ role, envs }: Permission, need: Need): string | null {
   if (envs === null || need.env === null) return null;
   if (typeof need.env === 'object') return 'a role that is limited to some environments does not permit this';
   return envs.includes(need.env) ? null : `your role does not cover environment ${need.env}`;
+}
+
+/** The groups to which the configuration gives a role. */
+export function knownGroups(groups: readonly string[], roles: readonly GroupRole[]): string[] {
+  const member = new Set(groups);
+  return [...new Set(roles.map(({ group }) => group))].filter((group) => member.has(group));
+}
+
+/** The permissions of members of some groups. */
+export function permissionsOfGroups(groups: readonly string[], roles: readonly GroupRole[]): Permission[] {
+  return roles.filter(({ group }) => groups.includes(group)).map(({ role, envs = null }) => ({ role, envs }));
 }

@@ -1,9 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trust.ts';
 import { viewBundles } from '../bundles/bundleList.ts';
-import { lockPromotable, type Promotion, requireNoRollout } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
-import { auditEntry, type AuditDependencies } from '../core/audit.ts';
+import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import type { AuditCaller, Operator } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
 import { findBundle, findNewestBundle, listDigests, listSignatures, setSigner } from '../store/bundles.ts';
@@ -11,20 +10,21 @@ import type { BundleRow, EnvRow, SignatureRow } from '../store/database.ts';
 import {
   type BackendCount,
   countBackends,
-  createEnv as insertEnv,
   findBundleTrust,
   findEnv,
-  listEnvs as selectEnvs,
+  createEnv as insertEnv,
   lockEnv,
   markEnvDeleted,
-  reserveSequence as takeSequence,
+  listEnvs as selectEnvs,
   setBundleTrust,
   setDesiredSha,
+  reserveSequence as takeSequence,
 } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { Env, EnvDetails, Trust } from './envSchemas.ts';
+import { lockPromotable, type Promotion, requireNoRollout } from '../bundles/promotion.ts';
 
 /** An action on an environment. */
 interface EnvAct {

@@ -202,3 +202,8 @@ export function listSigningKeys(store: Store): Promise<SigningKeyRow[]> {
 export async function deleteSigningKeys(store: Store, kids: string[]): Promise<void> {
   await store.deleteFrom('signing_keys').where('kid', 'in', kids).execute();
 }
+
+/** Deletes all signing keys, so that none of their signatures is valid any more. */
+export async function deleteAllSigningKeys(work: Store): Promise<void> {
+  await work.deleteFrom('signing_keys').execute();
+}

@@ -5,11 +5,11 @@ import { notFound } from '../core/apiError.ts';
 import { type AuditDependencies, auditEntry, byService, personActor } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
 import type { AuditCaller, Operator, TokenUse } from '../core/operator.ts';
-import { forbiddenReason, leastRole, visibleEnvs } from '../core/permission.rules.ts';
+import { forbiddenReason, knownGroups, leastRole, permissionsOfGroups, visibleEnvs } from '../core/permission.rules.ts';
 import { cookieOf, requireSameOrigin, sessionCookie, tokenUseOf, unauthenticated } from '../http/responses.ts';
 import type { Sealer } from '../keys/keyRing.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
-import { type IdentityProvider, type KnownPerson, SignInError } from '../peers/identityProvider.ts';
+import { type IdentityProvider, type KnownPerson, type PersonClaims, SignInError } from '../peers/identityProvider.ts';
 import type { OperatorRow, SessionRow } from '../store/database.ts';
 import {
   addAuditEntry,
@@ -21,14 +21,7 @@ import {
   recordOperatorUse,
   updateSession,
 } from '../store/people.ts';
-import {
-  groupsAge,
-  groupsOf,
-  isSessionOver,
-  knownGroups,
-  permissionsOfGroups,
-  RECHECK_GRACE_MS,
-} from './person.rules.ts';
+import { groupsAge, isSessionOver, RECHECK_GRACE_MS } from './session.rules.ts';
 
 /** Dependencies for identifying operators by their tokens. */
 export interface TokenDependencies extends AuditDependencies {
@@ -297,4 +290,10 @@ export function newSessionSecret(): string {
 /** Hex sha256 of a session cookie's value, by which the session is found; null for a text of another form. */
 export function digestOfSession(secret: string): string | null {
   return /^[\w-]{43}$/.test(secret) ? createHash('sha256').update(secret).digest('hex') : null;
+}
+
+/** The groups of a person; null if the claim exists and is not a list of texts. */
+export function groupsOf(claims: PersonClaims, claim: string): string[] | null {
+  const groups = claims[claim] ?? [];
+  return Array.isArray(groups) && groups.every((group) => typeof group === 'string') ? groups : null;
 }

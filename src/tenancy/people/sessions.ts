@@ -3,8 +3,14 @@ import { ApiError } from '../core/apiError.ts';
 import { auditEntry, personActor } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { Operator } from '../core/operator.ts';
-import { leastRole, visibleEnvs } from '../core/permission.rules.ts';
-import { type IdentityProvider, type KnownPerson, SignInError, type SignInSecrets } from '../peers/identityProvider.ts';
+import { leastRole, permissionsOfGroups, visibleEnvs } from '../core/permission.rules.ts';
+import {
+  type IdentityProvider,
+  type KnownPerson,
+  type PersonClaims,
+  SignInError,
+  type SignInSecrets,
+} from '../peers/identityProvider.ts';
 import { addAuditEntry, insertSession, listSessions as selectSessions } from '../store/people.ts';
 import {
   administersSessions,
@@ -16,7 +22,7 @@ import {
   targetOf,
 } from './authenticate.ts';
 import type { Session } from './peopleSchemas.ts';
-import { isSessionOver, nameOf, permissionsOfGroups } from './person.rules.ts';
+import { isSessionOver } from './session.rules.ts';
 
 /** Active sessions, newest first: one's own, or, for an administrator of all environments, all of them. */
 export async function listSessions(deps: SessionDependencies, operator: Operator): Promise<Session[]> {
@@ -164,4 +170,12 @@ export const stylePath = '/console/console.css';
 function returnPath(wish: string | undefined): string {
   const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@-]*$/.test(wish);
   return isOwn ? wish : consolePath;
+}
+
+/** The display name of a person, in one line; the subject if the claim is missing or is an unverified address. */
+export function nameOf(claims: PersonClaims, claim: string): string {
+  const name = claims[claim];
+  const isUsable = typeof name === 'string' && /^[^\p{C}\p{Z}](?:[^\p{C}]{0,126}[^\p{C}\p{Z}])?$/u.test(name);
+  const isUnverified = claim === 'email' && String(claims['email_verified']) === 'false';
+  return isUsable && !isUnverified ? name : String(claims['sub']);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { newRollout } from '../../../machines/rollout.ts';
 import { insertStoredBundle } from '../bundles/archives.ts';
-import { lockPromotable, type Promotion, resequenceBundle } from '../bundles/repackBundle.ts';
+import { resequenceBundle } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/operator.ts';
@@ -17,6 +17,7 @@ import { completeWaves, planFault } from './rollout.rules.ts';
 import { applyRolloutEvent, type CausedEvent, countProgress, type RolloutDependencies } from './advance.ts';
 import type { Rollout } from './rolloutSchemas.ts';
 import { rolloutView } from './rolloutViews.ts';
+import { lockPromotable, type Promotion } from '../bundles/promotion.ts';
 
 /** A new rollout that an operator requests. */
 interface NewRollout {

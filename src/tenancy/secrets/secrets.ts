@@ -1,5 +1,5 @@
 import type { ArchiveDependencies } from '../bundles/archives.ts';
-import { repackBundle, requireNoRollout } from '../bundles/repackBundle.ts';
+import { repackBundle } from '../bundles/repackBundle.ts';
 import { notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/operator.ts';
@@ -11,6 +11,7 @@ import { findEnv } from '../store/envs.ts';
 import { areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry, newestChanges } from '../store/people.ts';
 import type { Secret } from './secretSchemas.ts';
+import { requireNoRollout } from '../bundles/promotion.ts';
 
 /** Dependencies of secrets: the secretstore, and the archives that deploy a changed secret. */
 export interface SecretDependencies extends ArchiveDependencies {

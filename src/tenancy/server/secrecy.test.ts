@@ -5,7 +5,7 @@ import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { archivePlaces, filesBelow, huntSecrets } from '../../../fixtures/suites/tenancy/secrecy/hunt.ts';
 import { liveWithSecrets } from '../../../fixtures/suites/tenancy/secrecy/secretLife.ts';
 import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
-import { copySqliteStore } from '../store/sqliteCopy.ts';
+import { copySqliteStore } from '../commands/backup.ts';
 
 let service: Service;
 beforeAll(async () => {

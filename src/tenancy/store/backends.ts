@@ -259,3 +259,11 @@ async function setPlace(work: Store, id: string, columns: Partial<ManagerRow>): 
     .where('id', '=', id)
     .execute();
 }
+
+/** Raises the generation of every backend; tokens of earlier generations stay accepted until the next kit. */
+export async function skipGenerations(work: Store, gap: number): Promise<void> {
+  await work
+    .updateTable('backends')
+    .set(({ eb }) => ({ generation: eb('generation', '+', gap), revision: eb('revision', '+', 1) }))
+    .execute();
+}

@@ -116,3 +116,12 @@ export async function findThresholds(store: Store, envs: readonly string[]): Pro
   const query = store.selectFrom('bundle_trusts').select(['env', 'threshold']).where('env', 'in', envs);
   return new Map((await query.execute()).map(({ env, threshold }) => [env, threshold]));
 }
+
+/** Raises the sequences of every environment, so that sequences assigned after a backup are never reused. */
+export async function skipSequences(work: Store, gap: number): Promise<void> {
+  await work
+    .updateTable('envs')
+    .set(({ eb }) => ({ last_sequence: eb('last_sequence', '+', gap) }))
+    .where('last_sequence', '<=', Number.MAX_SAFE_INTEGER - gap)
+    .execute();
+}

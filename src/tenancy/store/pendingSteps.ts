@@ -117,3 +117,18 @@ export function isDue(column: string, { now, longestMs }: DueBounds): RawBuilder
   const time = sql.ref(column);
   return sql<boolean>`(${time} <= ${now} or ${time} > ${now + longestMs + LEEWAY_MS})`;
 }
+
+/**
+ * Environments whose secrets were about to be destroyed, with the retiring backend that requires it (null for a deleted
+ * environment).
+ */
+export async function listSecretDestructions(work: Store): Promise<{ backendId: string | null; env: string }[]> {
+  const rows = await work
+    .selectFrom('pending_steps')
+    .leftJoin('backends', 'backends.id', 'pending_steps.subject')
+    .select(['subject', 'backends.id as backendId', 'backends.env'])
+    .where('step', 'in', ['destroySecrets', 'destroyEnvSecrets'])
+    .orderBy('subject')
+    .execute();
+  return rows.map(({ subject, backendId, env }) => ({ backendId, env: env ?? subject }));
+}

@@ -175,3 +175,9 @@ export async function newestChanges(
     .execute();
   return new Map(rows.map((row) => [row.target, row]));
 }
+
+/** Revokes the tokens of all operators; returns how many. */
+export async function revokeAllOperators(work: Store, now: number): Promise<number> {
+  const update = work.updateTable('operators').set({ revoked_at: now }).where('revoked_at', 'is', null);
+  return Number((await update.executeTakeFirstOrThrow()).numUpdatedRows);
+}

@@ -1,7 +1,7 @@
 import type { CreatedContainer } from '../engine/createdContainer.rules.ts';
 import { type NetworkEntry, networkFactsOf } from '../engine/resources.rules.ts';
 import { networkDefinitionOf } from '../release/grantedPrivileges.rules.ts';
-import { containersOn, planNetworks, takenNetworks, unusedNetworks } from './differences.rules.ts';
+import { containersOn, planNetworks, takenNetworks, unusedNetworks } from './networks.rules.ts';
 
 const compose = { 'com.docker.compose.project': 'p', 'com.docker.compose.config-hash': 'x' };
 const pool = { Subnet: '172.18.0.0/16', Gateway: '172.18.0.1' };

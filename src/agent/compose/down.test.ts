@@ -1,6 +1,6 @@
 import { failedFault, Fault } from '../../../machines/fault.ts';
-import { down } from './changes.ts';
 import type { ComposeDependencies } from './observe.ts';
+import { down } from './down.ts';
 
 const failure = (details: object) => new Fault('failed', 'failed: docker compose down failed (rc=1)', details);
 const missing = { code: 'DOWN_FAILED', tail: 'web\ncould not find migrate: not found\n' };

@@ -1,32 +1,3 @@
-import type { GroupRole } from '../config/configKeys.ts';
-import type { Permission } from '../core/permission.rules.ts';
-import type { PersonClaims } from '../peers/identityProvider.ts';
-
-/** The groups of a person; null if the claim exists and is not a list of texts. */
-export function groupsOf(claims: PersonClaims, claim: string): string[] | null {
-  const groups = claims[claim] ?? [];
-  return Array.isArray(groups) && groups.every((group) => typeof group === 'string') ? groups : null;
-}
-
-/** The groups to which the configuration gives a role. */
-export function knownGroups(groups: readonly string[], roles: readonly GroupRole[]): string[] {
-  const member = new Set(groups);
-  return [...new Set(roles.map(({ group }) => group))].filter((group) => member.has(group));
-}
-
-/** The permissions of members of some groups. */
-export function permissionsOfGroups(groups: readonly string[], roles: readonly GroupRole[]): Permission[] {
-  return roles.filter(({ group }) => groups.includes(group)).map(({ role, envs = null }) => ({ role, envs }));
-}
-
-/** The display name of a person, in one line; the subject if the claim is missing or is an unverified address. */
-export function nameOf(claims: PersonClaims, claim: string): string {
-  const name = claims[claim];
-  const isUsable = typeof name === 'string' && /^[^\p{C}\p{Z}](?:[^\p{C}]{0,126}[^\p{C}\p{Z}])?$/u.test(name);
-  const isUnverified = claim === 'email' && String(claims['email_verified']) === 'false';
-  return isUsable && !isUnverified ? name : String(claims['sub']);
-}
-
 /**
  * Times of a session in milliseconds since 1970: its start, its last use, and the last check of its groups at the
  * provider.
