@@ -1,5 +1,5 @@
 import { assign, type InputFrom, type OutputFrom, setup } from 'xstate';
-import { isInterruption, outcomeOf, plainOutcome, stepError } from './outcomes.ts';
+import { isInterruption, outcomeOf, plainOutcome, stepError } from './fault.ts';
 import {
   type ApplyServices,
   applyServices,

@@ -1,8 +1,7 @@
-import { createActor, fromPromise, SimulatedClock, toPromise, waitFor, type InputFrom } from 'xstate';
+import { createActor, fromPromise, type InputFrom, SimulatedClock, toPromise, waitFor } from 'xstate';
 import { endingNames } from './endings.ts';
-import { Fault } from './fault.ts';
+import { Fault, plainOutcome } from './fault.ts';
 import { loop } from './loop.ts';
-import { plainOutcome } from './outcomes.ts';
 import type { tickServices } from './services.ts';
 import { tick } from './tick.ts';
 import type { FoundOnDisk, Outcome, RecordedTick, RunOptions } from './types.ts';

@@ -1,19 +1,18 @@
 import type { AnyEventObject, AnyStateMachine, AnyTransitionDefinition } from 'xstate';
 import {
   doneEvent,
-  errorEvent,
-  stubServices,
   enumerateRuns,
+  errorEvent,
   type Run,
+  stubServices,
 } from '../fixtures/suites/spec/machineSimulation.ts';
 import * as facts from '../fixtures/suites/spec/tickFacts.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
 import { graphOf } from './draw/graph.ts';
 import { endingNames } from './endings.ts';
-import { Fault } from './fault.ts';
+import { Fault, plainOutcome } from './fault.ts';
 import { loop } from './loop.ts';
-import { plainOutcome } from './outcomes.ts';
 import { tick } from './tick.ts';
 
 /**

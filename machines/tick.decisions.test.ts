@@ -1,9 +1,8 @@
-import { createActor, fromPromise, toPromise, type AnyStateMachine } from 'xstate';
+import { type AnyStateMachine, createActor, fromPromise, toPromise } from 'xstate';
 import { simulate } from '../fixtures/suites/spec/machineSimulation.ts';
 import * as facts from '../fixtures/suites/spec/tickFacts.ts';
 import { apply } from './apply.ts';
-import { failedFault } from './fault.ts';
-import { plainOutcome, wasInterrupted } from './outcomes.ts';
+import { failedFault, plainOutcome, wasInterrupted } from './fault.ts';
 import { tick } from './tick.ts';
 import type { DesiredState, Outcome, RunOptions } from './types.ts';
 

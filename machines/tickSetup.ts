@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
-import { endings, type Ending } from './endings.ts';
+import { type Ending, endings } from './endings.ts';
 import {
   deferredOutcome,
   outcomeOf,
@@ -10,8 +10,8 @@ import {
   stepError,
   tokenAbsentOutcome,
   wasInterrupted,
-} from './outcomes.ts';
-import { tickServices, actionNotProvided } from './services.ts';
+} from './fault.ts';
+import { actionNotProvided, tickServices } from './services.ts';
 import type {
   DesiredState,
   FaultFacts,

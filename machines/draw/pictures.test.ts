@@ -3,10 +3,9 @@ import { apply } from '../apply.ts';
 import { down } from '../down.ts';
 import { loop } from '../loop.ts';
 import { tick } from '../tick.ts';
-import { dotOf, textOf } from './formats.ts';
+import { dotOf, svgOf, textOf } from './formats.ts';
 import { edgesOf, graphOf } from './graph.ts';
 import { type Area, layoutOf } from './layout.ts';
-import { svgOf } from './svg.ts';
 
 describe.each([tick, apply, down, loop].map((machine) => ({ id: machine.id, graph: graphOf(machine) })))(
   'the pictures of $id',

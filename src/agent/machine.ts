@@ -1,8 +1,7 @@
 import { apply } from '../../machines/apply.ts';
 import { down } from '../../machines/down.ts';
 import { type Graph, graphOf } from '../../machines/draw/graph.ts';
-import { svgOf } from '../../machines/draw/svg.ts';
-import { dotOf, mermaidOf, textOf } from '../../machines/draw/formats.ts';
+import { dotOf, mermaidOf, svgOf, textOf } from '../../machines/draw/formats.ts';
 import { loop } from '../../machines/loop.ts';
 import { tick } from '../../machines/tick.ts';
 

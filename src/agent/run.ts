@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AnyStateMachine, createActor, type InspectionEvent, toPromise } from 'xstate';
 import { commandEndings, endings } from '../../machines/endings.ts';
 import { loop } from '../../machines/loop.ts';
-import { outcomeOf } from '../../machines/outcomes.ts';
+import { outcomeOf } from '../../machines/fault.ts';
 import type { Outcome, RunOptions, TickResult } from '../../machines/types.ts';
 import { monotonicMs } from '../core/clock.ts';
 import { version } from '../core/commandLine.ts';

@@ -1,5 +1,5 @@
 import { tempDir } from '../../fixtures/world/tempDir.ts';
-import { plainOutcome } from '../../machines/outcomes.ts';
+import { plainOutcome } from '../../machines/fault.ts';
 import type { Outcome, RunOptions } from '../../machines/types.ts';
 import { writeHold } from './checkIn/hold.ts';
 import { Vault } from './secrets/vault.ts';

@@ -7,11 +7,10 @@ import { base, type PageName } from './core/pages.rules.ts';
 import { absoluteTime, zoneName } from './core/time.rules.ts';
 import { Navigation } from './navigation.ts';
 import { auditPage } from './views/audit.ts';
-import { backendPage } from './views/backend.ts';
+import { backendPage, kitPage, retirePage } from './views/backend.ts';
 import { diffPage } from './views/diff.ts';
 import { envPage, envsPage } from './views/envs.ts';
 import { fleetPage } from './views/fleet.ts';
-import { kitPage, retirePage } from './views/hostActions.ts';
 import { peoplePage } from './views/people.ts';
 import { secretsPage } from './views/secrets.ts';
 
@@ -32,7 +31,7 @@ const pages: Record<PageName, Page> = {
   people: peoplePage,
 };
 
-/** Starts the console in the document that the service has sent (src/tenancy/console/pages.ts). */
+/** Starts the console in the document that the service has sent (src/tenancy/console/consoleRoutes.ts). */
 function start(): void {
   const main = place('page');
   const say = (text: string) => void (place('said').textContent = text);

@@ -2,8 +2,7 @@ import { html, render } from 'lit-html';
 import { ApiError, createApi } from './api/createApi.ts';
 import type { Caller } from './api/types.ts';
 import type { Dialog } from './components/dialog.ts';
-import { errorNotice } from './components/notice.ts';
-import { type Page, type PageContent, type Visit } from './components/page.ts';
+import { errorNotice, type Page, type PageContent, type Visit } from './components/page.ts';
 import { base, type PageName, routeOf } from './core/pages.rules.ts';
 
 /** Milliseconds after a load that follows a change, in which none follows another one. */

@@ -1,5 +1,4 @@
-import { Fault } from '../../../machines/fault.ts';
-import { plainOutcome } from '../../../machines/outcomes.ts';
+import { Fault, plainOutcome } from '../../../machines/fault.ts';
 import { outcomePatch } from '../checkIn/reports.ts';
 import { cancelPurge } from '../release/down.ts';
 import { ensureRevertible, type RepairDependencies } from '../release/integrity.ts';

@@ -3,7 +3,7 @@ import type { DesiredState, Manifest } from '../../../machines/types.ts';
 import { readManifest } from '../../bundle/readBundle.ts';
 import { digestOf } from '../../core/files.ts';
 import { judgeClaims, signatureRefusal, type Verification } from '../../signatures/judgement.rules.ts';
-import { readTrust } from '../../signatures/readTrust.ts';
+import { readTrust } from '../../signatures/signatureFiles.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
 import type { RunningTick } from '../journal/journal.ts';

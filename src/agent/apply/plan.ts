@@ -1,16 +1,14 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { endings } from '../../../machines/endings.ts';
-import { Fault } from '../../../machines/fault.ts';
-import { outcomeOf } from '../../../machines/outcomes.ts';
+import { Fault, outcomeOf } from '../../../machines/fault.ts';
 import { defaultLimits } from '../../api/checkIn.rules.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
 import { planAlone, withBundleAt } from '../../bundle/bundleAt.ts';
 import { formatPlan } from '../../bundle/plan/formatPlan.rules.ts';
 import type { Plan } from '../../bundle/plan/plan.rules.ts';
 import { isENOENT } from '../../core/errors.rules.ts';
-import { readTrust } from '../../signatures/readTrust.ts';
-import { judgeFiles } from '../../signatures/signatureFiles.ts';
+import { judgeFiles, readTrust } from '../../signatures/signatureFiles.ts';
 import { deferringLines } from '../checkIn/desiredState.rules.ts';
 import { readDeferringFacts } from '../checkIn/hold.ts';
 import type { HostTrust, Settings } from '../config/settings.ts';

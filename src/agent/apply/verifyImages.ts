@@ -7,7 +7,7 @@ import { isImageId, parseImageReference, registryOf } from '../../registry/image
 import { findSignatures } from '../../registry/imageSignatures.ts';
 import { digestOfTag, openRepository, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
 import { missingSignatures } from '../../signatures/judgement.rules.ts';
-import { readTrust, type ReadTrust } from '../../signatures/readTrust.ts';
+import { readTrust, type ReadTrust } from '../../signatures/signatureFiles.ts';
 import type { verifyImage } from '../../signatures/verifyImage.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
 import type { Settings } from '../config/settings.ts';

@@ -1,7 +1,6 @@
 import { arch, hostname, platform } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Fault, offlineFault, supersededFault } from '../../../machines/fault.ts';
-import { isInterruption } from '../../../machines/outcomes.ts';
+import { Fault, isInterruption, offlineFault, supersededFault } from '../../../machines/fault.ts';
 import type { ApplyStart } from '../../../machines/services.ts';
 import type { DesiredState, FaultFacts, ObservedState, ReportedContainer } from '../../../machines/types.ts';
 import { type CheckInRequest, type CheckInResponse, tenancyErrorCodes } from '../../api/checkIn.rules.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { outcomeOf } from '../../../machines/outcomes.ts';
+import { outcomeOf } from '../../../machines/fault.ts';
 import type { Hold } from '../../../machines/types.ts';
 import type { DeferringFacts } from '../../api/checkIn.rules.ts';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';

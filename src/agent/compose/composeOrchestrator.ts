@@ -18,14 +18,14 @@ export function createComposeOrchestrator(getParts: () => Omit<ComposeDependenci
     membership: async () => ({ leader: null, swarm: null }),
     obtain: async () => undefined, // no other host applies
     observe: (applied) => observe(getDeps(), applied),
-    adopt: async (sha, signal) => (await import('./adoptContainers.ts')).adoptContainers(getDeps(), sha, signal),
+    adopt: async (sha, signal) => (await import('./recordContainers.ts')).adoptContainers(getDeps(), sha, signal),
     pull: async (input, signal) => (await import('./pull.ts')).pull(getDeps(), input, signal),
     start: async (input, signal) => (await import('./start.ts')).startContainers(getDeps(), input, signal),
     waitUntilHealthy: async ({ bundle: { sha }, started }, signal) =>
       (await import('./waitUntilHealthy.ts')).waitUntilHealthy(getDeps(), { sha, ...started }, signal),
     restore: async (release, signal) => (await import('./start.ts')).restore(getDeps(), release, signal),
     removeUnused: async () => (await import('./networks.ts')).removeUnusedNetworks(getDeps()), // compose removes orphan containers as it starts
-    runningImages: async () => (await import('./adoptContainers.ts')).runningImages(getDeps()),
+    runningImages: async () => (await import('./recordContainers.ts')).runningImages(getDeps()),
     finishedOneShots: async (record, services) =>
       (await import('./oneShots.ts')).readFinishedOneShots(getDeps(), record, services),
     containers: async () => {

@@ -1,5 +1,4 @@
-import { failedFault, Fault } from '../../../machines/fault.ts';
-import { isInterruption } from '../../../machines/outcomes.ts';
+import { failedFault, Fault, isInterruption } from '../../../machines/fault.ts';
 import type { ServiceProblem } from '../../../machines/types.ts';
 import type { ComposeRelease } from '../engine/compose.ts';
 import type { MountedVolume } from '../engine/container.rules.ts';

@@ -1,5 +1,4 @@
-import { failedFault, Fault } from '../../../machines/fault.ts';
-import { isInterruption } from '../../../machines/outcomes.ts';
+import { failedFault, Fault, isInterruption } from '../../../machines/fault.ts';
 import { readManifest } from '../../bundle/readBundle.ts';
 import { printable } from '../../core/text.rules.ts';
 import { isImageId, loginFor, parseImageReference, registryOf, scopeOf } from '../../registry/imageReference.rules.ts';

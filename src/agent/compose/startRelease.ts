@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { failedFault, Fault } from '../../../machines/fault.ts';
-import { isInterruption } from '../../../machines/outcomes.ts';
+import { failedFault, Fault, isInterruption } from '../../../machines/fault.ts';
 import type { ServiceProblem } from '../../../machines/types.ts';
 import type { EngineHealthcheck } from '../../bundle/plan/writtenServices.rules.ts';
 import { monotonicMs } from '../../core/clock.ts';

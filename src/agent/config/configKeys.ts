@@ -1,21 +1,25 @@
 import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../api/checkIn.rules.ts';
-import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
-import { limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 import {
   absolutePath,
   absolutePaths,
   autoOrPath,
   envId,
+  guard,
   integer,
+  keyTableOf,
   loopbackListener,
   nullable,
   oneOf,
+  optional,
+  required,
   serviceUrl,
+  type SettingsOf,
   singleLineName,
   socketUrl,
   textLike,
   trueOrFalse,
-} from '../../core/config/valueTypes.ts';
+} from '../../core/config/keyTable.ts';
+import { limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 
 const secondsPerDay = 86_400;
 const bytesPerGiB = 2 ** 30;

@@ -1,6 +1,6 @@
 import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
-import { isBelow, isUnseen, touches } from '../../bundle/policy/hostPaths.rules.ts';
+import { isBelow, isUnseen, touches } from '../../bundle/policy/policyHost.rules.ts';
 import {
   type Check,
   checkResult,

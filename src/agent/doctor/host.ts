@@ -17,7 +17,7 @@ import {
   unknownCheck,
 } from '../../core/doctor.rules.ts';
 import { isENOENT } from '../../core/errors.rules.ts';
-import { readTrust } from '../../signatures/readTrust.ts';
+import { readTrust } from '../../signatures/signatureFiles.ts';
 import { keyName, readPublicKey, rootEnds } from '../../signatures/trust.ts';
 import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
 import type { AgentScope } from '../config/namedEnvs.ts';

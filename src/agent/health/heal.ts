@@ -1,7 +1,6 @@
 import { uptime } from 'node:os';
 import { endings } from '../../../machines/endings.ts';
-import { Fault, faultOf } from '../../../machines/fault.ts';
-import { pausedOutcome, plainOutcome } from '../../../machines/outcomes.ts';
+import { Fault, faultOf, pausedOutcome, plainOutcome } from '../../../machines/fault.ts';
 import type { ApplyStart } from '../../../machines/services.ts';
 import type { DesiredState, ObservedState, Outcome, ServiceProblem, Sha } from '../../../machines/types.ts';
 import { type RevertDependencies, revertTo } from '../apply/revert.ts';

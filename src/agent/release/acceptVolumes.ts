@@ -1,5 +1,5 @@
 import { endings } from '../../../machines/endings.ts';
-import { outcomeOf } from '../../../machines/outcomes.ts';
+import { outcomeOf } from '../../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Output } from '../journal/terminal.ts';
 import { acquireLock } from '../state/lock.ts';

@@ -1,10 +1,9 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { Fault } from '../../../machines/fault.ts';
-import { isInterruption } from '../../../machines/outcomes.ts';
+import { Fault, isInterruption } from '../../../machines/fault.ts';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
-import type { ComposeRelease, Compose } from '../engine/compose.ts';
+import type { Compose, ComposeRelease } from '../engine/compose.ts';
 import { writeDurably } from '../state/durableFiles.ts';
 import {
   type GrantedPrivileges,

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import { plainOutcome } from '../../../machines/outcomes.ts';
-import { cleanUp, collectGarbage, prune, pruneImages, type GarbageDependencies } from './garbage.ts';
+import { plainOutcome } from '../../../machines/fault.ts';
+import { cleanUp, collectGarbage, type GarbageDependencies, prune, pruneImages } from './garbage.ts';
 import { openReleases, type Releases } from './releases.ts';
 
 const [current, old] = ['a'.repeat(64), 'b'.repeat(64)];

@@ -1,5 +1,4 @@
-import { failedFault, Fault, type FaultDetails } from '../../../machines/fault.ts';
-import { isInterruption } from '../../../machines/outcomes.ts';
+import { failedFault, Fault, type FaultDetails, isInterruption } from '../../../machines/fault.ts';
 import type { Sha } from '../../../machines/types.ts';
 import type { ComposeRelease } from '../engine/compose.ts';
 import { redactFault } from '../journal/journal.ts';

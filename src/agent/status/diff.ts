@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { failedFault, Fault, refusedFault } from '../../../machines/fault.ts';
-import { outcomeOf } from '../../../machines/outcomes.ts';
+import { failedFault, Fault, outcomeOf, refusedFault } from '../../../machines/fault.ts';
 import type { Sha } from '../../../machines/types.ts';
 import { diffSideOf, withBundleAt } from '../../bundle/bundleAt.ts';
 import { type BundleDiff, diffOf, type DiffSide, formatDiff } from '../../bundle/bundleDiff.rules.ts';

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { Fault } from '../../../machines/fault.ts';
-import { outcomeOf } from '../../../machines/outcomes.ts';
+import { Fault, outcomeOf } from '../../../machines/fault.ts';
 import { printable, terminalSafe } from '../../core/text.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Containers, createContainers } from '../engine/containers.ts';

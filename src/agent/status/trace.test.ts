@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import { plainOutcome } from '../../../machines/outcomes.ts';
+import { plainOutcome } from '../../../machines/fault.ts';
 import { unpainted } from '../../core/text.rules.ts';
 import { hold, unhold } from '../checkIn/hold.ts';
 import type { Terminal } from '../journal/terminal.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { outcomeOf } from '../../../machines/outcomes.ts';
+import { outcomeOf } from '../../../machines/fault.ts';
 import { diskFault, isEEXIST } from '../../core/errors.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';

@@ -2,7 +2,7 @@ import { isSeq, type Node, type Scalar } from 'yaml';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 import { parseEnvAssignments, rawEnvFault } from '../compose/variables.rules.ts';
-import { isBelow } from '../policy/hostPaths.rules.ts';
+import { isBelow } from '../policy/policyHost.rules.ts';
 import { bindMountsOf, projectPathOf } from './bindMounts.rules.ts';
 import { addToEnvironment, isSecretText, namesOf, secretReference } from './environments.rules.ts';
 import { bringFile, type ImportWork, isKeyFile, leaveUndecided, type Place, tellChange } from './importWork.rules.ts';

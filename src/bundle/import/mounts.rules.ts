@@ -1,5 +1,5 @@
 import { printable } from '../../core/text.rules.ts';
-import { isUnseen, normalizeHostPath } from '../policy/hostPaths.rules.ts';
+import { isUnseen, normalizeHostPath } from '../policy/policyHost.rules.ts';
 import {
   becomeVolume,
   type BindMount,

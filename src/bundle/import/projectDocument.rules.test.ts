@@ -7,7 +7,7 @@ import {
   parseProjectFile,
   renderProjectDocument,
 } from './projectDocument.rules.ts';
-import { repairAnchors } from './yamlForms.rules.ts';
+import { repairAnchors } from './importProject.rules.ts';
 
 it.each([
   ['a byte order mark', '\ufeffservices: {a: {image: x}}\n', 'services: { a: { image: x } }'],

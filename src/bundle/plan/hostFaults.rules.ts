@@ -35,9 +35,18 @@ import {
   type ServiceImages,
 } from './images.rules.ts';
 import { type FileHead, noticesOf } from './notices.rules.ts';
-import { portFaults, publishesPorts, replicasOf, takenPortFaults } from './portFaults.rules.ts';
+import {
+  cpuFaults,
+  isSince,
+  memoryFaults,
+  portFaults,
+  publishesPorts,
+  readOnlyFaults,
+  replicasOf,
+  startIntervalFaults,
+  takenPortFaults,
+} from './resourceFaults.rules.ts';
 import { volumeOf } from './references.rules.ts';
-import { cpuFaults, isSince, memoryFaults, readOnlyFaults, startIntervalFaults } from './resourceFaults.rules.ts';
 import { imagesWithNamedUsers, namedUserFaults } from './users.rules.ts';
 import { servicesToAwait } from './waitPlan.rules.ts';
 import type { WrittenService } from './writtenServices.rules.ts';

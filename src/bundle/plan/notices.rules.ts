@@ -6,8 +6,7 @@ import { bytesOf } from '../policy/quantities.rules.ts';
 import { type BundleToStart, type EngineMeans, placeOf, type ReadService } from './bundleToStart.rules.ts';
 import { argumentsOf, type Execution, executionsOf } from './executions.rules.ts';
 import { architectureOf, processorNotices, runsOn, type ServiceImages } from './images.rules.ts';
-import { replicasOf } from './portFaults.rules.ts';
-import { memoryLimitOf } from './resourceFaults.rules.ts';
+import { memoryLimitOf, replicasOf } from './resourceFaults.rules.ts';
 import type { WrittenService } from './writtenServices.rules.ts';
 
 /** The beginning of a file of the bundle. */

@@ -12,7 +12,7 @@ import {
   type Validator,
   type ValueLocation,
 } from './finding.rules.ts';
-import { hostPathOf } from './hostPaths.rules.ts';
+import { hostPathOf } from './policyHost.rules.ts';
 import { textValidator } from './validators.rules.ts';
 
 /** Where a path of a compose file leads; `path` is normalised and relative to the release. */

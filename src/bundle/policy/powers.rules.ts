@@ -5,8 +5,15 @@ import { printable } from '../../core/text.rules.ts';
 import { type ComposeNode, itemsOf, textOf, valueAt } from '../compose/composeNode.rules.ts';
 import { serviceLayers } from '../compose/services.rules.ts';
 import { faultsOf, type Finding, type PolicyFacts, refusalsOf, refusePower } from './finding.rules.ts';
-import { bindFault, holdsSocket, matchesGlob } from './hostPaths.rules.ts';
-import { permitEntry, type PermittedPower, type PolicyHost, type Power } from './policyHost.rules.ts';
+import {
+  bindFault,
+  holdsSocket,
+  matchesGlob,
+  permitEntry,
+  type PermittedPower,
+  type PolicyHost,
+  type Power,
+} from './policyHost.rules.ts';
 import { atKey } from './validators.rules.ts';
 
 /** The facts that decide which findings are refused: the flags of the bundle, and the host with its policy. */

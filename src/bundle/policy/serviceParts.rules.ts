@@ -10,7 +10,7 @@ import {
   serviceOf,
   type Validator,
 } from './finding.rules.ts';
-import { normalizeHostPath } from './hostPaths.rules.ts';
+import { normalizeHostPath } from './policyHost.rules.ts';
 import { composeLimits } from './limits.rules.ts';
 import { duration, replicas, size } from './quantities.rules.ts';
 import {

@@ -14,7 +14,7 @@ import {
   type Validator,
   type ValueLocation,
 } from './finding.rules.ts';
-import { hostPathOf } from './hostPaths.rules.ts';
+import { hostPathOf } from './policyHost.rules.ts';
 import { tmpfsOptions } from './mounts.rules.ts';
 import { serviceKeys } from './service.rules.ts';
 import {

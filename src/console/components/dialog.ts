@@ -1,23 +1,6 @@
 import { html, nothing, render, type TemplateResult } from 'lit-html';
 import { ApiError } from '../api/createApi.ts';
-import { errorNotice } from './notice.ts';
-
-/** A question with its fields, and what is done with the answers. */
-export interface DialogContent {
-  title: string;
-  body: TemplateResult;
-  /** The word on the button. */
-  confirm: string;
-  isDangerous?: boolean;
-  /** The text that must be typed to confirm. */
-  typed?: string;
-  /** The message after success. */
-  done: string;
-  /** Validates the answers while they are typed. */
-  judge?: (fields: FormData) => Judgement;
-  /** Throws `ApiError`. */
-  work: (fields: FormData) => Promise<unknown>;
-}
+import { type DialogContent, errorNotice, type Judgement } from './page.ts';
 
 /** The one dialog of the console, which browsers keep above the page and keep the focus in. */
 export class Dialog {
@@ -98,14 +81,6 @@ function typedField(typed: string): TemplateResult {
 export function textOf(fields: FormData, name: string): string {
   const value = fields.get(name);
   return typeof value === 'string' ? value : '';
-}
-
-/** The verdict of a form on its current input. */
-interface Judgement {
-  /** The faults, by the names of fields; the form is not sent meanwhile. */
-  problems: Readonly<Record<string, string>>;
-  /** How it is understood, where nothing is wrong. */
-  meaning?: string;
 }
 
 /** Marks the invalid fields of a form, and shows in its `output` the reason, otherwise how the input is understood. */

@@ -3,7 +3,7 @@ import { repeat } from 'lit-html/directives/repeat.js';
 import type { BundleDiff, Difference, PartDifference } from '../api/types.ts';
 import { shortDigests, type Tone } from '../core/backends.rules.ts';
 import type { SortDirection } from '../core/pages.rules.ts';
-import { emptyState } from './notice.ts';
+import { emptyState } from './page.ts';
 import { toneBadge } from './words.ts';
 
 /** A column of a table; the first one names its rows. */

@@ -1,7 +1,7 @@
-import type { TemplateResult } from 'lit-html';
-import type { Api } from '../api/createApi.ts';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Api, ApiError } from '../api/createApi.ts';
 import type { Caller } from '../api/types.ts';
-import type { DialogContent } from './dialog.ts';
+import { adviceFor } from '../core/pages.rules.ts';
 
 /** A visit of a page: what it is about, and what it may do. */
 export interface Visit {
@@ -19,6 +19,31 @@ export interface Visit {
   ask: (content: DialogContent) => void;
 }
 
+/** A question with its fields, and what is done with the answers. */
+export interface DialogContent {
+  title: string;
+  body: TemplateResult;
+  /** The word on the button. */
+  confirm: string;
+  isDangerous?: boolean;
+  /** The text that must be typed to confirm. */
+  typed?: string;
+  /** The message after success. */
+  done: string;
+  /** Validates the answers while they are typed. */
+  judge?: (fields: FormData) => Judgement;
+  /** Throws `ApiError`. */
+  work: (fields: FormData) => Promise<unknown>;
+}
+
+/** The verdict of a form on its current input. */
+export interface Judgement {
+  /** The faults, by the names of fields; the form is not sent meanwhile. */
+  problems: Readonly<Record<string, string>>;
+  /** How it is understood, where nothing is wrong. */
+  meaning?: string;
+}
+
 /** The content of a page. */
 export interface PageContent {
   title: string;
@@ -30,3 +55,27 @@ export interface PageContent {
 
 /** A page loads what it shows. Throws `ApiError`. */
 export type Page = (visit: Visit) => Promise<PageContent>;
+
+/** Where one signs in, to come back to this page. */
+function signInHref(): string {
+  return `/console/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`;
+}
+
+/** An error of the API, and what to do about it. */
+export function errorNotice(error: ApiError): TemplateResult {
+  const advice = adviceFor(error);
+  return html`<div class="notice bad" role="alert">
+    <p>${error.message} <small class="faint">${error.code}</small></p>
+    ${error.refusals.map(({ code, detail }) => html`<p><code>${code}</code> ${detail}</p>`)}
+    ${advice === null ? nothing : html`<p>${advice}</p>`}
+    ${error.status === 401 ? html`<p><a class="button" href=${signInHref()} data-outside>Sign in again</a></p>` : nothing}
+  </div>`;
+}
+
+/** The content of an empty list: its meaning, and the command that changes it. */
+export function emptyState(text: string, command: string | null = null): TemplateResult {
+  return html`<div class="empty">
+    <p>${text}</p>
+    ${command === null ? nothing : html`<pre tabindex="0"><code>${command}</code></pre>`}
+  </div>`;
+}

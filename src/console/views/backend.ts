@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { BackendDetails } from '../api/types.ts';
-import { conditionBadge, digestChange, facts, fullTime, labelList, toneBadge } from '../components/words.ts';
+import { ApiError } from '../api/createApi.ts';
+import type { BackendDetails, InstallKit } from '../api/types.ts';
 import {
   backendMachine,
   deferralNotices,
@@ -9,10 +9,26 @@ import {
   tickDetails,
   tickList,
 } from '../components/backend.ts';
-import { emptyState } from '../components/notice.ts';
-import { type Page } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
-import { conditionOf, containerTone, outcomeTone } from '../core/backends.rules.ts';
+import { emptyState, errorNotice, type Page, type Visit } from '../components/page.ts';
+import {
+  conditionBadge,
+  copyable,
+  type Copying,
+  digestChange,
+  facts,
+  fullTime,
+  labelList,
+  toneBadge,
+} from '../components/words.ts';
+import {
+  conditionOf,
+  containerTone,
+  outcomeTone,
+  type RetirementStep,
+  retirementSteps,
+} from '../core/backends.rules.ts';
+import { kitFiles, supersedes } from '../core/forms.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 
 type Container = BackendDetails['containers'][number];
@@ -92,4 +108,128 @@ function containerTable({ containers, healthy }: BackendDetails): TemplateResult
   ];
   const empty = emptyState('The host has reported no containers.');
   return table({ caption: 'Containers', columns, rows: containers, keyOf: ({ name }) => name, empty });
+}
+
+/** The end of a backend: confirmed by typing its name, then each step when it is done. */
+export const retirePage: Page = async (visit) => {
+  const backend = await visit.api.backend(visit.params['id'] ?? '');
+  const isMine = may(visit.caller, 'admin', backend.env);
+  return {
+    title: `Retire ${backend.site}`,
+    topics: ['backends'],
+    body: (now) =>
+      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
+        <h1>Retire</h1>
+        <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
+        ${deferralNotices(backend, now)} ${stepList(retirementSteps(backend))}
+        ${isMine ? askButton(backend, visit) : nothing}`,
+  };
+};
+
+function stepList(steps: readonly RetirementStep[]): TemplateResult {
+  return html`<ol class="steps">
+    ${steps.map(
+      ({ name, tone, word, error }) =>
+        html`<li>
+          ${name} ${toneBadge(tone, word)} ${error === null ? nothing : html`<span class="faint">${error}</span>`}
+        </li>`,
+    )}
+  </ol>`;
+}
+
+function askButton(backend: BackendDetails, visit: Visit): TemplateResult {
+  if (backend.state === 'finishing' || backend.state === 'retired') return html``;
+  const word = backend.state === 'retiring' ? 'Do not wait for its host' : 'Retire it';
+  return html`<p><button class="danger" @click=${() => ask(backend, visit)}>${word}</button></p>`;
+}
+
+function needsForce(state: BackendDetails['state']): boolean {
+  return state === 'offline' || state === 'retiring';
+}
+
+function ask(backend: BackendDetails, visit: Visit): void {
+  const { id, site, state, managers } = backend;
+  const isForced = [state, ...managers.map((manager) => manager.state)].some(needsForce);
+  visit.ask({
+    title: `Retire ${site}?`,
+    body: html`<p>${retirementSteps(backend)[0]?.name}. Its credentials are revoked. There is no way back.</p>
+      ${wholeSwarm(backend)}
+      <label class="toggle"
+        ><input type="checkbox" name="purge" /> Remove its volumes too, but for those of a production env</label
+      >
+      ${
+        isForced
+          ? html`<label class="toggle"><input type="checkbox" name="force" /> Do not wait for its host</label>`
+          : nothing
+      }`,
+    confirm: 'Retire',
+    isDangerous: true,
+    typed: site,
+    done: 'The retirement has begun.',
+    work: (fields) => {
+      const how = { force: fields.has('force'), purge_volumes: fields.has('purge'), swarm: fields.has('swarm') };
+      return visit.api.retire(id, { confirm: true, ...how });
+    },
+  });
+}
+
+function wholeSwarm({ managers }: BackendDetails): TemplateResult | typeof nothing {
+  if (managers.length === 0) return nothing;
+  return html`<label class="toggle"
+    ><input type="checkbox" name="swarm" /> All ${managers.length + 1} managers of its swarm: the leader takes down what
+    they run</label
+  >`;
+}
+
+/** The install kit of a backend: shown once, on request, and kept only by this page. */
+export const kitPage: Page = async (visit) => {
+  const backend = await visit.api.backend(visit.params['id'] ?? '');
+  let shown: InstallKit | ApiError | null = null;
+  let isBusy = false;
+  const reveal = async () => {
+    // A second kit would supersede the first.
+    isBusy = true;
+    visit.redraw();
+    shown = await visit.api.revealKit(backend.id).catch((error: unknown) => {
+      if (error instanceof ApiError) return error;
+      throw error;
+    });
+    isBusy = false;
+    visit.redraw();
+  };
+  const copying: Copying = { told: null, redraw: visit.redraw };
+  return {
+    title: `Install kit of ${backend.site}`,
+    topics: [],
+    body: (now) =>
+      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
+        <h1>Install kit</h1>
+        ${shown instanceof ApiError ? errorNotice(shown) : nothing}
+        ${shown === null || shown instanceof ApiError ? offer(backend, { reveal, isBusy }) : kitView(shown, copying, now)}`,
+  };
+};
+
+function offer(
+  backend: BackendDetails,
+  { reveal, isBusy }: { reveal: () => Promise<void>; isBusy: boolean },
+): TemplateResult {
+  return html`<p class="lead">${supersedes(backend)}</p>
+    <p class="hint">It holds credentials and is shown once. Leave the page when the host has them.</p>
+    <p><button class="primary" ?disabled=${isBusy} @click=${() => void reveal()}>Reveal the kit</button></p>`;
+}
+
+function kitView(kit: InstallKit, copying: Copying, now: number): TemplateResult {
+  return html`<div role="status"><p class="notice later">Shown this once. It is gone when you leave the page.</p></div>
+    ${facts([
+      ['Holds until', fullTime(kit.expires_at, now)],
+      ['Package', kit.base_url === null ? kit.version : html`<code>${kit.base_url}/${kit.version}</code>`],
+    ])}
+    <h2>Run on the host</h2>
+    <p class="hint">In a directory with the files below and the installer.</p>
+    ${copyable({ name: 'command', text: kit.command }, copying)}
+    ${kitFiles(kit).map(
+      (file) =>
+        html`<h2>${file.name}</h2>
+          ${copyable(file, copying)}`,
+    )}`;
 }

@@ -3,8 +3,7 @@ import type { Backend, BackendList, BackendState, EnvCounts } from '../api/types
 import { swarmLink } from '../components/backend.ts';
 import { textOf } from '../components/dialog.ts';
 import { type Column, table } from '../components/lists.ts';
-import { emptyState } from '../components/notice.ts';
-import { type Page, type Visit } from '../components/page.ts';
+import { emptyState, type Page, type Visit } from '../components/page.ts';
 import { conditionBadge, counts, digestChange, labelList, rolloutBadge, timeAgo } from '../components/words.ts';
 import {
   conditionOf,

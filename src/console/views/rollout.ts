@@ -1,8 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Rollout } from '../api/types.ts';
 import { digest, facts, fullTime, rolloutBadge, toneBadge } from '../components/words.ts';
-import { emptyState } from '../components/notice.ts';
-import { type Visit } from '../components/page.ts';
+import { emptyState, type Visit } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import {

@@ -1,8 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AuditEntry, Secret } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
-import { emptyState } from '../components/notice.ts';
-import { type Page, type Visit } from '../components/page.ts';
+import { emptyState, type Page, type Visit } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
 import { fullTime } from '../components/words.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
-import { path } from '../core/client.ts';
-import { addSignatures, wholeSha } from '../core/lists.ts';
+import { addSignatures, path, wholeSha } from '../core/client.ts';
 import { collectOption } from '../core/input.ts';
 import {
   formatAge,

@@ -4,11 +4,10 @@ import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import type { ToldHold } from '../../api/checkIn.rules.ts';
 import { parseLabels } from '../../api/rolloutPlan.rules.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { path } from '../core/client.ts';
+import { path, readPages } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
 import { collectOption, countOption, formatLabels } from '../core/input.ts';
-import { readPages } from '../core/lists.ts';
 import { formatAge, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Backend, BackendDetails, InstallKit, PendingStep, ReceivedReport, Retiring } from '../core/types.ts';
 

@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
-import type { Result, Run, Session } from '../config/session.ts';
+import { type Command, Option } from 'commander';
 import { readTrustFile } from '../config/configFiles.ts';
-import { path } from '../core/client.ts';
+import type { Result, Run, Session } from '../config/session.ts';
+import { type Api, path, wholeSha } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
-import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from '../core/conditions.ts';
-import { wholeSha } from '../core/lists.ts';
+import { countOption } from '../core/input.ts';
 import { formatFacts, formatTable, shortSha, signatureSteps } from '../core/table.ts';
 import type { Bundle, Env, EnvDetails } from '../core/types.ts';
 
@@ -158,4 +157,33 @@ async function promote(
 function withSteps(error: unknown, bundle: { env: string; sha256: string }): unknown {
   if (!(error instanceof CtlError) || error.fields.code !== 'SIGNATURE_AWAITED') return error;
   return new CtlError({ ...error.fields, remedy: signatureSteps(bundle).join('\n') });
+}
+
+/** Conditions of a promotion for an environment, from the command line. */
+export interface PromotionOptions {
+  ifDesired?: string;
+  pipeline?: number;
+}
+
+/** `--if-desired`; an older service refuses it. */
+export function ifDesiredOption(): Option {
+  return new Option(
+    '--if-desired <old-sha>',
+    'promote only if the bundle <old-sha> is still the desired one; with `none`: only if no bundle is desired',
+  );
+}
+
+/** `--pipeline`; an older service refuses it. */
+export function pipelineOption(): Option {
+  const meaning = 'number of this pipeline; refused if a pipeline with a higher number has promoted';
+  return new Option('--pipeline <number>', meaning).argParser(countOption);
+}
+
+/** The conditions as fields of the API; without options they are left out, which older services accept. */
+export async function conditionsOf(api: Api, env: string, { ifDesired, pipeline }: PromotionOptions) {
+  const expected = async (text: string) => ({ if_desired: text === 'none' ? null : await wholeSha(api, text, env) });
+  return {
+    ...(ifDesired !== undefined && (await expected(ifDesired))),
+    ...(pipeline !== undefined && { pipeline }),
+  };
 }

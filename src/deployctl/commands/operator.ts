@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { path } from '../core/client.ts';
+import { path, readPages } from '../core/client.ts';
 import { writePrivateFile } from '../core/files.ts';
 import { collectOption, countOption, durationOption } from '../core/input.ts';
-import { readPages } from '../core/lists.ts';
 import { formatAge, formatLeft, formatTable, formatTime } from '../core/table.ts';
 import type { AuditEntry, NewOperator, Operator, PersonSession } from '../core/types.ts';
 import { formatEnvs, formatWhoAmI } from './login.ts';

@@ -2,10 +2,9 @@ import { type Command, Option } from 'commander';
 import type { PlannedWave } from '../../api/rolloutPlan.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { type ApiCall, path } from '../core/client.ts';
+import { type ApiCall, path, wholeSha } from '../core/client.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
-import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from '../core/conditions.ts';
-import { wholeSha } from '../core/lists.ts';
+import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Rollout, RolloutWave, WaveSize } from '../core/types.ts';
 

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
-import { type Api, path } from '../core/client.ts';
+import { type Api, type Page, path, readPages } from '../core/client.ts';
 import { CtlError, exits } from '../core/ctlError.ts';
 import { countOption, shaOption } from '../core/input.ts';
-import { type Page, readPages } from '../core/lists.ts';
 import { shortSha } from '../core/table.ts';
 import type { Backend, BackendDetails, Env, ReceivedReport } from '../core/types.ts';
 

@@ -1,11 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { eventTypes, webhookFormats } from '../../api/webhooks.rules.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { path } from '../core/client.ts';
+import { path, readPages } from '../core/client.ts';
 import { exits } from '../core/ctlError.ts';
 import { writePrivateFile } from '../core/files.ts';
 import { countOption, readValue } from '../core/input.ts';
-import { readPages } from '../core/lists.ts';
 import { formatAge, formatFacts, formatTable } from '../core/table.ts';
 import type { CreatedWebhook, DeadLetter, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
 

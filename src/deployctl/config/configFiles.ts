@@ -5,7 +5,7 @@ import type { TrustSettings } from '../../api/trust.rules.ts';
 import { trustProblems } from '../../core/config/combinations.ts';
 import { readConfigFile } from '../../core/config/configFile.ts';
 import { ConfigInvalid } from '../../core/config/keyTable.ts';
-import { readTrust } from '../../signatures/readTrust.ts';
+import { readTrust } from '../../signatures/signatureFiles.ts';
 import { type BundleTrust, plainPem } from '../../signatures/trust.ts';
 import { type Io, usageError } from '../core/ctlError.ts';
 import { type CtlSettings, ctlTable, policyTable, trustTable } from './configKeys.ts';

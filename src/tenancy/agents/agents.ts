@@ -1,7 +1,7 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import { isDeferralReason, type Report, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
-import { ApiError } from '../core/apiError.ts';
+import { ApiError } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { signGrant } from '../keys/grants.ts';

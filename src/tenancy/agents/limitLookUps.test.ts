@@ -1,4 +1,4 @@
-import { ApiError } from '../core/apiError.ts';
+import { ApiError } from '../core/apiError.rules.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { limitLookUps } from '../core/limiter.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import { openArchive, type ArchiveDependencies } from '../bundles/archives.ts';
+import { type ArchiveDependencies, openArchive } from '../bundles/archives.ts';
 import { isUnchanged, wantedBytes } from '../bundles/bundle.rules.ts';
-import { ApiError } from '../core/apiError.ts';
+import { ApiError } from '../core/apiError.rules.ts';
 import { bearerCodes, bearerOf, bodyErrors, failures, octetStream, success } from '../http/responses.ts';
 import { compileAgentValidator } from '../http/validators.ts';
 import type { BearerIdentity, LookUpBearer } from '../keys/bearerCache.ts';
@@ -19,11 +19,11 @@ import {
 import {
   agentUnauthenticated,
   giveLease,
+  type LeaseDependencies,
   offerBundle,
   type OfferedBundle,
   offerSignatures,
   receiveReport,
-  type LeaseDependencies,
 } from './agents.ts';
 import { checkIn } from './checkIn.ts';
 

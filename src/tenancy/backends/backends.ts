@@ -1,11 +1,11 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import { skipDown } from '../agents/agents.ts';
-import { conflict, notFound } from '../core/apiError.ts';
+import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
-import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
+import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
 import { toPage } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
-import { readDesired } from '../rollouts/rolloutViews.ts';
+import { readDesired } from '../rollouts/rollouts.ts';
 import { listReports as selectReports } from '../store/agents.ts';
 import {
   type BackendFields,
@@ -24,7 +24,7 @@ import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { RETIRED } from '../webhooks/event.rules.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { backendDetails, reportView, silenceLimits, swarmOf, type BackendDependencies } from './backendViews.ts';
+import { type BackendDependencies, backendDetails, reportView, silenceLimits, swarmOf } from './backendViews.ts';
 import type { BackendDetails, ReceivedReport, Retiring } from './backendSchemas.ts';
 
 /** An operator's request about one backend. */

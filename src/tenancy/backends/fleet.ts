@@ -1,10 +1,9 @@
 import { type BackendState, hostStates } from '../../../machines/backend.ts';
 import type { Deferral } from '../../api/checkIn.rules.ts';
-import { ApiError } from '../core/apiError.ts';
+import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorOf, backendPlaceOf, toPage } from '../core/lists.rules.ts';
-import type { Operator } from '../core/operator.ts';
-import { visibleEnvs } from '../core/permission.rules.ts';
-import { readDesired } from '../rollouts/rolloutViews.ts';
+import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
+import { readDesired } from '../rollouts/rollouts.ts';
 import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';

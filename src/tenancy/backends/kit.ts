@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { nextBackend } from '../../../machines/backend.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { AuditCaller } from '../core/operator.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { type Grant, signGrant } from '../keys/grants.ts';
 import type { KeyRing } from '../keys/keyRing.ts';
 import { audience } from '../keys/secretstoreRoles.rules.ts';

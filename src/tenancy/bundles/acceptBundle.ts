@@ -13,9 +13,9 @@ import type { OrchestratorName } from '../../bundle/policy/policyHost.rules.ts';
 import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
 import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts';
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
-import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.ts';
+import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
-import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
+import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
 import { listCheckIns } from '../store/agents.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { BundleRow } from '../store/database.ts';
@@ -24,11 +24,11 @@ import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
 import {
+  type ArchiveDependencies,
   insertStoredBundle,
   refusedBundle,
   storeArchive,
   withScratchDirectory,
-  type ArchiveDependencies,
 } from './archives.ts';
 import {
   type BundleSize,

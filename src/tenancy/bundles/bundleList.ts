@@ -1,6 +1,5 @@
-import { notFound } from '../core/apiError.ts';
-import { type Operator, requirePermission } from '../core/operator.ts';
-import { visibleEnvs } from '../core/permission.rules.ts';
+import { notFound } from '../core/apiError.rules.ts';
+import { type Operator, requirePermission, visibleEnvs } from '../core/permission.rules.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
 import { findBundle, findSigners, listBundles as selectBundles } from '../store/bundles.ts';
 import type { BundleRow, ListedBundle, Place, Role } from '../store/database.ts';

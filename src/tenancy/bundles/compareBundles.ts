@@ -4,11 +4,11 @@ import { unpack } from '../../bundle/archive/archive.ts';
 import { diffSideOf } from '../../bundle/bundleAt.ts';
 import { readBundle } from '../../bundle/readBundle.ts';
 import { type BundleDiff, diffOf, type DiffSide, withoutConfidential } from '../../bundle/bundleDiff.rules.ts';
-import { ApiError, notFound, requestAborted } from '../core/apiError.ts';
+import { ApiError, notFound, requestAborted } from '../core/apiError.rules.ts';
 import { createLimiter, type Limiter } from '../core/limiter.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { Store } from '../store/openStore.ts';
-import { fetchArchive, refusedBundle, withScratchDirectory, type ArchiveDependencies } from './archives.ts';
+import { type ArchiveDependencies, fetchArchive, refusedBundle, withScratchDirectory } from './archives.ts';
 
 /** Dependencies of comparisons of bundles. */
 export interface ComparisonDependencies extends ArchiveDependencies {

@@ -1,4 +1,4 @@
-import { conflict, notFound } from '../core/apiError.ts';
+import { conflict, notFound } from '../core/apiError.rules.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { EnvRow } from '../store/database.ts';
 import { lockEnv, setPipeline } from '../store/envs.ts';

@@ -7,9 +7,9 @@ import { type Compression, MANIFEST_NAME, packContents, type PackedBundle } from
 import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
 import { bundleFactsOf, readManifestText } from '../../bundle/readBundle.ts';
 import { openRegularFile } from '../../core/files.ts';
-import { conflict, notFound } from '../core/apiError.ts';
+import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { AuditCaller } from '../core/operator.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { storageError } from '../peers/bundleStorage.ts';
 import { findBundle, findReplacement } from '../store/bundles.ts';
 import type { BundleRow, EnvRow } from '../store/database.ts';

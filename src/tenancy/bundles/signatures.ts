@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { signatureLimits } from '../../api/trust.rules.ts';
 import { SignatureFault } from '../../signatures/judgement.rules.ts';
-import { ApiError, notFound } from '../core/apiError.ts';
-import { auditEntry, type AuditDependencies } from '../core/audit.ts';
-import type { AuditCaller } from '../core/operator.ts';
+import { ApiError, notFound } from '../core/apiError.rules.ts';
+import { type AuditDependencies, auditEntry } from '../core/audit.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { findBundle, insertSignature, listSignatures as selectSignatures } from '../store/bundles.ts';
 import type { SignatureRow } from '../store/database.ts';

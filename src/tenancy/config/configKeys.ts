@@ -2,16 +2,20 @@ import { Type } from 'typebox';
 import {
   absolutePath,
   envId,
+  guard,
   integer,
+  keyTableOf,
   nullable,
   oneOf,
-  serviceUrl,
-  singleLineName,
-  trueOrFalse,
+  optional,
   portPattern,
+  required,
+  serviceUrl,
+  type SettingsOf,
+  singleLineName,
   textLike,
-} from '../../core/config/valueTypes.ts';
-import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
+  trueOrFalse,
+} from '../../core/config/keyTable.ts';
 import { limitKeys, traceKeys } from '../../core/config/sharedKeys.ts';
 import { defaultOfflineAfterS, laptopSilenceS } from '../../api/checkIn.rules.ts';
 

@@ -1,8 +1,7 @@
 import type { AuditRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry, type AuditEntry, type AuditFilter, listAuditEntries } from '../store/people.ts';
-import type { AuditCaller, Operator, RefusedAct } from './operator.ts';
-import { visibleEnvs } from './permission.rules.ts';
+import { type AuditCaller, type Operator, type RefusedAct, visibleEnvs } from './permission.rules.ts';
 import { toPage } from './lists.rules.ts';
 
 /** Dependencies of the audit log. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { LookUpBearer } from '../keys/bearerCache.ts';
-import { overloaded } from './apiError.ts';
+import { overloaded } from './apiError.rules.ts';
 
 /** Runs `work` if a place is free; otherwise throws 503 `OVERLOADED`. */
 export type Limiter = <Result>(work: () => Promise<Result>) => Promise<Result>;

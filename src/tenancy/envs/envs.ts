@@ -1,24 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
 import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trust.ts';
 import { viewBundles } from '../bundles/bundleList.ts';
-import { ApiError, conflict, notFound } from '../core/apiError.ts';
+import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
-import type { AuditCaller, Operator } from '../core/operator.ts';
-import { visibleEnvs } from '../core/permission.rules.ts';
+import { type AuditCaller, type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { findBundle, findNewestBundle, listDigests, listSignatures, setSigner } from '../store/bundles.ts';
 import type { BundleRow, EnvRow, SignatureRow } from '../store/database.ts';
 import {
   type BackendCount,
   countBackends,
+  createEnv as insertEnv,
   findBundleTrust,
   findEnv,
-  createEnv as insertEnv,
+  listEnvs as selectEnvs,
   lockEnv,
   markEnvDeleted,
-  listEnvs as selectEnvs,
+  reserveSequence as takeSequence,
   setBundleTrust,
   setDesiredSha,
-  reserveSequence as takeSequence,
 } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';

@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
+import { ApiError, type ApiErrorFields } from '../core/apiError.rules.ts';
 import type { LogLine } from '../core/log.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { isStoreFailure } from '../store/sqliteDriver.ts';

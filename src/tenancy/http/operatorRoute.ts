@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Static, TSchema } from 'typebox';
-import type { AuditCaller, Operator } from '../core/operator.ts';
+import type { AuditCaller, Operator } from '../core/permission.rules.ts';
 import type { Role } from '../store/database.ts';
 
 /** A body that is streamed to or from the route as application/octet-stream. */

@@ -1,8 +1,8 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { ApiError } from '../core/apiError.ts';
-import type { TokenUse } from '../core/operator.ts';
+import { ApiError } from '../core/apiError.rules.ts';
+import type { TokenUse } from '../core/permission.rules.ts';
 import { ErrorBody } from '../../api/commonSchemas.ts';
 
 /** Codes of errors by status; several are separated by `, `. */

@@ -2,7 +2,7 @@ import createFactory from '@fastify/fast-json-stringify-compiler';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { ApiError } from '../core/apiError.ts';
+import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import { backendStates, patterns } from '../../api/commonSchemas.ts';
 

@@ -1,11 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { TenancySettings } from '../config/configKeys.ts';
-import { notFound } from '../core/apiError.ts';
+import { notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService, personActor } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
-import type { AuditCaller, Operator, TokenUse } from '../core/operator.ts';
-import { forbiddenReason, knownGroups, leastRole, permissionsOfGroups, visibleEnvs } from '../core/permission.rules.ts';
+import {
+  type AuditCaller,
+  forbiddenReason,
+  knownGroups,
+  leastRole,
+  type Operator,
+  permissionsOfGroups,
+  type TokenUse,
+  visibleEnvs,
+} from '../core/permission.rules.ts';
 import { cookieOf, requireSameOrigin, sessionCookie, tokenUseOf, unauthenticated } from '../http/responses.ts';
 import type { Sealer } from '../keys/keyRing.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
@@ -21,7 +29,6 @@ import {
   recordOperatorUse,
   updateSession,
 } from '../store/people.ts';
-import { groupsAge, isSessionOver, RECHECK_GRACE_MS } from './session.rules.ts';
 
 /** Dependencies for identifying operators by their tokens. */
 export interface TokenDependencies extends AuditDependencies {
@@ -293,7 +300,46 @@ export function digestOfSession(secret: string): string | null {
 }
 
 /** The groups of a person; null if the claim exists and is not a list of texts. */
-export function groupsOf(claims: PersonClaims, claim: string): string[] | null {
+function groupsOf(claims: PersonClaims, claim: string): string[] | null {
   const groups = claims[claim] ?? [];
   return Array.isArray(groups) && groups.every((group) => typeof group === 'string') ? groups : null;
+}
+
+/**
+ * Times of a session in milliseconds since 1970: its start, its last use, and the last check of its groups at the
+ * provider.
+ */
+interface SessionTimes {
+  created_at: number;
+  last_used_at: number;
+  checked_at: number;
+}
+
+/** The limits of sessions, in seconds. */
+interface SessionLimits {
+  readonly idle_s: number;
+  readonly lifetime_s: number;
+  readonly recheck_s: number;
+}
+
+/** Milliseconds for which other instances use the known groups while one queries the provider. */
+const RECHECK_GRACE_MS = 30_000;
+
+/** The times of start or last use up to which a session is over. */
+export function sessionsOverBefore({ idle_s, lifetime_s }: SessionLimits, now: number) {
+  return { created: now - lifetime_s * 1000, used: now - idle_s * 1000 };
+}
+
+/** True if a session was idle for too long or exceeded its lifetime; also if a clock went back by that much. */
+export function isSessionOver(times: SessionTimes, { idle_s, lifetime_s }: SessionLimits, now: number): boolean {
+  const age = Math.abs(now - times.created_at);
+  return age >= lifetime_s * 1000 || Math.abs(now - times.last_used_at) >= idle_s * 1000;
+}
+
+/** Whether the groups are current, should be checked, or are too old to be used, as after a clock went back. */
+function groupsAge({ checked_at }: SessionTimes, { recheck_s }: SessionLimits, now: number) {
+  const age = now - checked_at;
+  const limit = recheck_s * 1000;
+  if (Math.abs(age) < limit) return 'known';
+  return age >= limit && age < limit + RECHECK_GRACE_MS ? 'due' : 'unusable';
 }

@@ -1,6 +1,5 @@
 import { type Change, type ChangeFeed, topics, visibleTopics } from '../core/changeFeed.ts';
-import type { Operator } from '../core/operator.ts';
-import type { Permission } from '../core/permission.rules.ts';
+import type { Operator, Permission } from '../core/permission.rules.ts';
 import { answer, eventStream, routesFor } from '../http/operatorRoute.ts';
 import { envsOf, findOperatorById, findSessionById } from '../store/people.ts';
 import { personOf, type SessionDependencies } from './authenticate.ts';

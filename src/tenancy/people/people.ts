@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError, notFound } from '../core/apiError.ts';
+import { ApiError, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService, isReservedActor } from '../core/audit.ts';
-import type { AuditCaller } from '../core/operator.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { OperatorRow, Role } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError } from '../core/apiError.ts';
+import { ApiError } from '../core/apiError.rules.ts';
 import { auditEntry, personActor } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
-import type { Operator } from '../core/operator.ts';
-import { leastRole, permissionsOfGroups, visibleEnvs } from '../core/permission.rules.ts';
+import { leastRole, type Operator, permissionsOfGroups, visibleEnvs } from '../core/permission.rules.ts';
 import {
   type IdentityProvider,
   type KnownPerson,
@@ -16,13 +15,13 @@ import {
   administersSessions,
   digestOfSession,
   groupsIn,
+  isSessionOver,
   newSessionSecret,
   refreshTokenSeal,
   type SessionDependencies,
   targetOf,
 } from './authenticate.ts';
 import type { Session } from './peopleSchemas.ts';
-import { isSessionOver } from './session.rules.ts';
 
 /** Active sessions, newest first: one's own, or, for an administrator of all environments, all of them. */
 export async function listSessions(deps: SessionDependencies, operator: Operator): Promise<Session[]> {

@@ -2,7 +2,7 @@ import type { RolloutEvent } from '../../../machines/rollout.ts';
 import type { ArchiveDependencies } from '../bundles/archives.ts';
 import { auditEntry, byService } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
-import type { AuditCaller } from '../core/operator.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
@@ -26,7 +26,7 @@ import {
   settleGate,
 } from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
-import { announce, sendQuestion, type SendDependencies } from '../webhooks/deliver.ts';
+import { announce, type SendDependencies, sendQuestion } from '../webhooks/deliver.ts';
 import { type Occurrence, retryDelayMs } from '../webhooks/event.rules.ts';
 import {
   eventOfGate,

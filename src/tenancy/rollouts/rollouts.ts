@@ -1,23 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import { newRollout } from '../../../machines/rollout.ts';
+import { nextOpening } from '../../api/timeWindow.rules.ts';
 import { insertStoredBundle } from '../bundles/archives.ts';
+import { lockPromotable, type Promotion } from '../bundles/promotion.ts';
 import { resequenceBundle } from '../bundles/repackBundle.ts';
-import { ApiError, conflict, notFound } from '../core/apiError.ts';
-import { auditEntry } from '../core/audit.ts';
-import type { AuditCaller } from '../core/operator.ts';
+import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
+import { type AuditDependencies, auditEntry } from '../core/audit.ts';
+import { toTime } from '../core/lists.rules.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { findBundle } from '../store/bundles.ts';
-import type { BundleRow, RolloutPlan, RolloutRow } from '../store/database.ts';
-import { findBundleTrust, lockEnv, setDesiredSha } from '../store/envs.ts';
+import type {
+  BackendRow,
+  BundleRow,
+  EnvRow,
+  RolloutPlan,
+  RolloutProgress,
+  RolloutRow,
+  Wave,
+  WaveProgress,
+} from '../store/database.ts';
+import { findBundleTrust, findEnv, listEnvs, lockEnv, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { findRollout, insertRollout, listRollouts } from '../store/rollouts.ts';
+import { findRollout, insertRollout, listActiveRollouts, listRollouts as selectRollouts } from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
-import { completeWaves, planFault } from './rollout.rules.ts';
 import { applyRolloutEvent, type CausedEvent, countProgress, type RolloutDependencies } from './advance.ts';
+import { completeWaves, desiredShaOf, planFault } from './rollout.rules.ts';
 import type { Rollout } from './rolloutSchemas.ts';
-import { rolloutView } from './rolloutViews.ts';
-import { lockPromotable, type Promotion } from '../bundles/promotion.ts';
 
 /** A new rollout that an operator requests. */
 interface NewRollout {
@@ -49,7 +59,7 @@ export async function startRollout(
     }
     const waves = completeWaves(plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
-    const [newest] = await listRollouts(work, env, 1);
+    const [newest] = await selectRollouts(work, env, 1);
     const row: RolloutRow = {
       ...{
         id: randomUUID(),
@@ -139,7 +149,7 @@ async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
   if (row === null) throw notFound('env');
   const current = row.rollout_id === null ? null : await findRollout(work, row.rollout_id);
   if (current !== null) return current;
-  const [newest] = await listRollouts(work, env, 1);
+  const [newest] = await selectRollouts(work, env, 1);
   throw newest === undefined ? notFound('rollout') : wrongState(newest);
 }
 
@@ -216,4 +226,84 @@ async function insertReturn(work: Store, repacked: BundleRow, { env, previous_sh
   if (mustWait) await announceAwaited(work, repacked);
   else await setDesiredSha(work, env, repacked.sha256);
   return true;
+}
+
+/** The newest rollout of an environment, even if it is over; throws 404. */
+export async function readRollout(deps: AuditDependencies, env: string): Promise<Rollout> {
+  const [newest] = await listRollouts(deps, { env, limit: 1 });
+  if (newest === undefined) throw notFound('rollout');
+  return newest;
+}
+
+/** The rollouts of an environment, newest first; throws 404 if the environment does not exist. */
+export async function listRollouts(
+  { store, clock }: AuditDependencies,
+  { env, limit }: { env: string; limit: number },
+): Promise<Rollout[]> {
+  if ((await findEnv(store, env)) === null) throw notFound('env');
+  const now = clock();
+  return (await selectRollouts(store, env, limit)).map((row) => rolloutView(row, now));
+}
+
+/** A rollout's row as the API returns it. */
+function rolloutView(row: RolloutRow, now: number): Rollout {
+  const { id, env, sha256, previous_sha, state, halted_by, started, gate_reason, created_by } = row;
+  const { waves, gate_webhook = null, ...plan } = JSON.parse(row.plan) as RolloutPlan;
+  const progress = JSON.parse(row.progress) as RolloutProgress;
+  return {
+    id,
+    env,
+    sha256,
+    previous_sha,
+    state,
+    state_since: toTime(row.state_since),
+    halted_by,
+    next_start_at: state === 'pending' ? toTime(nextOpening(plan.windows, now)) : null,
+    started,
+    ...plan,
+    gate_webhook,
+    gate_reason,
+    waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
+    remaining: progress.remaining,
+    failed_hosts: progress.failed_hosts ?? [],
+    created_at: toTime(row.created_at),
+    created_by,
+  };
+}
+
+const noHosts: WaveProgress = {
+  hosts: 0,
+  waiting: 0,
+  succeeded: 0,
+  failed: 0,
+  excused: 0,
+  offline: 0,
+  asleep: 0,
+};
+
+function waveView({ count, percent, labels = {} }: Wave, progress = noHosts): Rollout['waves'][number] {
+  return { count: count ?? null, percent: percent ?? null, labels, ...progress };
+}
+
+/** The desired bundles of some environments. */
+interface Desired {
+  /** By name. */
+  envs: EnvRow[];
+  /** Rollouts that are neither done nor aborted. */
+  rollouts: RolloutRow[];
+  /** Returns the digest of the desired bundle of a backend in these environments; null for none. */
+  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'applied_sha'>) => string | null;
+}
+
+/** Reads the desired bundles of some environments, or of all (null). */
+export async function readDesired(store: Store, names: readonly string[] | null): Promise<Desired> {
+  const [envs, rollouts] = await Promise.all([listEnvs(store, names), listActiveRollouts(store, names)]);
+  const envShas = new Map(envs.map((env) => [env.name, env.desired_sha]));
+  const byId = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
+  return {
+    envs,
+    rollouts,
+    of: ({ env, rollout_id, applied_sha: appliedSha }) =>
+      desiredShaOf({ envSha: envShas.get(env) ?? null, joined: byId.get(rollout_id ?? '') ?? null, appliedSha }),
+  };
 }

@@ -3,8 +3,15 @@ import { EnvParams } from '../envs/envSchemas.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, routesFor } from '../http/operatorRoute.ts';
 import { GatePass, NewRollout, Rollout, RolloutList, RolloutQuery } from './rolloutSchemas.ts';
-import { listRollouts, readRollout } from './rolloutViews.ts';
-import { abortRollout, haltRollout, passGate, resumeRollout, startRollout } from './rollouts.ts';
+import {
+  abortRollout,
+  haltRollout,
+  listRollouts,
+  passGate,
+  readRollout,
+  resumeRollout,
+  startRollout,
+} from './rollouts.ts';
 
 const route = routesFor<RolloutDependencies>();
 

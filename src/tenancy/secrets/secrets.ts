@@ -1,8 +1,8 @@
 import type { ArchiveDependencies } from '../bundles/archives.ts';
 import { repackBundle } from '../bundles/repackBundle.ts';
-import { notFound } from '../core/apiError.ts';
+import { notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { AuditCaller } from '../core/operator.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
 import type { Secretstore } from '../peers/secretstore.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expireRetirements, markSilentBackends, runPendingSteps } from '../backends/finishing.ts';
 import { incomingDirectory } from '../bundles/archives.ts';
-import { sessionsOverBefore } from '../people/session.rules.ts';
+import { sessionsOverBefore } from '../people/authenticate.ts';
 import { advanceRollouts, askGates } from '../rollouts/advance.ts';
 import { deleteReports } from '../store/agents.ts';
 import { chooseArchivesToRemove, deleteOldBundles, findEnvsOverLimit, forgetArchive } from '../store/bundles.ts';

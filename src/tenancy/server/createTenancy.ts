@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Authorities } from '../../core/certificateAuthorities.ts';
 import { monotonicMs } from '../../core/clock.ts';
-import type { SpanQueue } from '../../core/spanQueue.ts';
+import type { SpanQueue } from '../../core/sendSpans.ts';
 import { version } from '../../core/commandLine.ts';
 import type { KitDependencies } from '../backends/kit.ts';
 import { type Limiter, limitLookUps, lookUpPlaces } from '../core/limiter.ts';
@@ -158,7 +158,7 @@ export async function connectCollector(
   const { otlp_endpoint: endpoint, ca } = traces;
   if (endpoint === null) return null;
   const { createSendSpans } = await import('../../core/sendSpans.ts');
-  const { SpanQueue } = await import('../../core/spanQueue.ts');
+  const { SpanQueue } = await import('../../core/sendSpans.ts');
   const source = { program: 'deployd-tenancy', version, attributes: { 'host.name': hostname() } };
   const send = createSendSpans({ endpoint, readAuthorities: () => readTrustedAuthorities(ca) }, source);
   return new SpanQueue(send, (reason) => {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { counter, gauge, info, type MetricFamily, type Sample, samplesBy } from '../../core/metrics.rules.ts';
-import type { SpanQueue } from '../../core/spanQueue.ts';
+import type { SpanQueue } from '../../core/sendSpans.ts';
 import { parseTraceparent, type Span } from '../../core/spans.rules.ts';
 import type { Admission, AdmissionCounts } from '../core/limiter.ts';
 import type { LogLine } from '../core/log.ts';

@@ -3,10 +3,9 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { backendRoutes } from '../backends/routes.ts';
 import { bundleRoutes, signatureRoutes } from '../bundles/routes.ts';
-import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
+import { ApiError, type ApiErrorFields } from '../core/apiError.rules.ts';
 import { recordRefusedAct } from '../core/audit.ts';
-import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
-import { permissionsWith } from '../core/permission.rules.ts';
+import { type AuditCaller, type Operator, permissionsWith, requirePermission } from '../core/permission.rules.ts';
 import type { Lane } from '../core/limiter.ts';
 import { envRoutes } from '../envs/routes.ts';
 import {
@@ -21,11 +20,11 @@ import {
 import { errorFields } from '../http/errors.ts';
 import {
   type AnyOperatorRoute,
-  type OperatorRoute,
   eventStream,
   octets,
   type Octets,
   type OperatorCall,
+  type OperatorRoute,
 } from '../http/operatorRoute.ts';
 import { authenticateCaller, type SessionDependencies, type TokenDependencies } from '../people/authenticate.ts';
 import { eventRoutes } from '../people/events.ts';

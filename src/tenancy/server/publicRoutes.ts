@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { formatOpenMetrics, type MetricFamily, openMetricsType } from '../../core/metrics.rules.ts';
 import type { LogLine } from '../core/log.ts';
-import { requirePermission } from '../core/operator.ts';
+import { requirePermission } from '../core/permission.rules.ts';
 import { errorResponses, failures, success, tokenUseOf, unauthenticated } from '../http/responses.ts';
 import type { KeyRing } from '../keys/keyRing.ts';
 import type { BundleStorage } from '../peers/bundleStorage.ts';

@@ -2,7 +2,7 @@ import { addHost, type Host } from '../../../fixtures/world/tenancy/host.ts';
 import { addOperator, type OperatorClient } from '../../../fixtures/world/tenancy/operatorClient.ts';
 import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 import type { Span } from '../../core/spans.rules.ts';
-import { SpanQueue } from '../../core/spanQueue.ts';
+import { SpanQueue } from '../../core/sendSpans.ts';
 
 const [traceId, spanId] = ['6b9f0b5c0000400080000000000000aa', 'b7ad6b7169203331'];
 

@@ -2,10 +2,22 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import swagger from '@fastify/swagger';
+import Fastify from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { readRegularFile } from '../../core/files.ts';
+import { registerAgentRoutes } from '../agents/routes.ts';
+import { registerConsole } from '../console/consoleRoutes.ts';
+import { Admission } from '../core/limiter.ts';
 import type { LogLine } from '../core/log.ts';
-import type { TlsIdentity } from '../http/httpServer.ts';
-import { createApp, type HttpParts } from './app.ts';
+import { answerError, answerOtherMethods, answerUnknownUrls, limitBodyTime } from '../http/errors.ts';
+import { answerClientError, type HttpLimits, serverFactory, type TlsIdentity } from '../http/httpServer.ts';
+import { compileSerializer, compileValidator, shareComponents } from '../http/validators.ts';
+import type { TenancyParts } from './createTenancy.ts';
+import { observeRequests, requestIdOf, RequestMetrics, serviceMetrics, traceRequests } from './observability.ts';
+import { documentInfo } from './openapi.ts';
+import { operatorRoutes, registerOperatorRoutes } from './operatorRoutes.ts';
+import { registerPublicRoutes } from './publicRoutes.ts';
 
 /** Address and files of the server. */
 interface ServerOptions {
@@ -124,4 +136,59 @@ export function followTlsFiles(
 
 function isSame(one: TlsIdentity, other: TlsIdentity): boolean {
   return String(one.cert) === String(other.cert) && String(one.key) === String(other.key);
+}
+
+/** The parts of the HTTP interface. */
+interface HttpParts {
+  readonly parts: TenancyParts;
+  /** Null for plain HTTP, on loopback only. */
+  readonly tls: TlsIdentity | null;
+  readonly limits: HttpLimits;
+}
+
+/** Largest JSON body in bytes. */
+const MAX_JSON_BYTES = 1024 * 1024;
+
+/** Creates the HTTP interface, which is not listening yet. */
+export async function createApp({ parts, tls, limits }: HttpParts): Promise<FastifyInstance> {
+  const { max_requests, limits: caps } = parts.settings;
+  const onError = answerError(parts.log, caps.bundle_bytes);
+  const app = Fastify({
+    serverFactory: serverFactory(tls, limits),
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (...failure) => void onError(...failure),
+    bodyLimit: MAX_JSON_BYTES,
+    // Names that could change prototypes are not in any schema, so validation rejects them by name.
+    onProtoPoisoning: 'ignore',
+    onConstructorPoisoning: 'ignore',
+    genReqId: requestIdOf,
+    // Behind a proxy on loopback, the audit log contains the caller's address and not the proxy's.
+    trustProxy: 'loopback',
+    routerOptions: { maxParamLength: 200, caseSensitive: true },
+  });
+  app.setErrorHandler(onError);
+  app.setValidatorCompiler(compileValidator);
+  app.setSerializerCompiler(compileSerializer);
+  app.removeContentTypeParser('text/plain');
+  const admission = new Admission(max_requests);
+  const metrics = new RequestMetrics();
+  observeRequests(app, parts.log, metrics);
+  if (parts.spans !== null) traceRequests(app, parts.spans, parts.clock);
+  answerUnknownUrls(app);
+  admission.guard(app);
+  limitBodyTime(app, limits.bodyMs);
+  await app.register(swagger, {
+    openapi: documentInfo(parts.version),
+    transformObject: (document) => shareComponents({ ...('openapiObject' in document && document.openapiObject) }),
+  });
+  const otherMethods = answerOtherMethods(app);
+  registerPublicRoutes(app, parts, async () => [...metrics.families(), ...(await serviceMetrics(parts, admission))]);
+  await registerAgentRoutes(app, parts);
+  registerOperatorRoutes(app, parts, operatorRoutes);
+  registerConsole(app, parts);
+  // Otherwise event streams would keep their connections open forever.
+  app.addHook('preClose', async () => parts.changes.end());
+  app.after(otherMethods);
+  await app.ready();
+  return app;
 }

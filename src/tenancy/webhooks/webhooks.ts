@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../api/webhooks.rules.ts';
-import { ApiError, notFound } from '../core/apiError.ts';
+import { ApiError, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
-import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
-import { visibleEnvs } from '../core/permission.rules.ts';
+import { type AuditCaller, type Operator, requirePermission, visibleEnvs } from '../core/permission.rules.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
 import { isAllowedHost, policyFor } from '../peers/postWebhook.ts';
 import type { Place, Role, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
@@ -13,19 +12,19 @@ import { addAuditEntry } from '../store/people.ts';
 import {
   countDeliveries,
   countWebhooks,
+  deleteWebhook as removeWebhook,
   type DeliveryCounts,
   findWebhook,
   insertWebhook,
-  deleteWebhook as removeWebhook,
-  requeueDeadLetters,
-  rotateWebhookSecret,
   listDeadLetters as selectDeadLetters,
   listWebhooks as selectWebhooks,
+  requeueDeadLetters,
+  rotateWebhookSecret,
   updateWebhook,
 } from '../store/webhooks.ts';
 import { testEvent } from './event.rules.ts';
 import { targetFault } from './message.rules.ts';
-import { sealedNames, sendEvent, type EventDependencies } from './deliver.ts';
+import { type EventDependencies, sealedNames, sendEvent } from './deliver.ts';
 import type { DeadLetter, Webhook } from './webhookSchemas.ts';
 import { newWebhookSecret } from './signature.ts';
 

@@ -1,4 +1,4 @@
-import { otherPathsOf, parseMounts } from './mountTable.rules.ts';
+import { otherPathsOf, parseMounts } from './policyHost.ts';
 
 const mounts = parseMounts(
   [

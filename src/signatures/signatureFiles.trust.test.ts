@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { newSigstore } from '../../fixtures/world/signatures/keyless.ts';
 import { newSigningKey, signingKeyOf } from '../../fixtures/world/signatures/signBundle.ts';
 import { tempDir } from '../../fixtures/world/tempDir.ts';
-import { readTrust } from './readTrust.ts';
+import { readTrust } from './signatureFiles.ts';
 
 const key = newSigningKey();
 let dir: string;
