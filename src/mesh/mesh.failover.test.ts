@@ -11,7 +11,7 @@ import {
 import { openFabric, type Fabric } from '../../fixtures/world/mesh/fabric.ts';
 import { noFaults, type FaultMode } from '../../fixtures/world/mesh/faultMode.ts';
 import { startRouter } from '../../fixtures/world/mesh/router.ts';
-import { createMesh, type Mesh } from './mesh.ts';
+import { createMesh, type Mesh, MeshError } from './mesh.ts';
 
 /** Milliseconds within which a dial succeeds or fails. */
 const limitMs = 4000;
@@ -175,6 +175,85 @@ it('a slow controller has the whole time limit, although others do not respond',
   const nobody = urlOf(faulty.controllers.get('says nothing')!);
   const mesh = await meshAt([fabric.controller.url, nobody, nobody]);
   expect(await echoed(mesh)).toBe('words');
+  await mesh.close();
+});
+
+/** Another controller of the same network, with these faults. */
+async function controllerWith(faults: Partial<FaultMode>): Promise<string> {
+  return (await fabric.addController({ ...noFaults(services), ...faults })).url;
+}
+
+describe.each(['certificate', 'oidc'] as const)('a login by %s at several controllers', (login) => {
+  const controllers: Record<string, () => Promise<string>> = {
+    good: () => controllerWith({ login }),
+    refusing: () => controllerWith({ login, loginStatus: 401 }),
+    invalid: () => controllerWith({ login, loginStatus: 400 }),
+    overloaded: () => controllerWith({ login, loginStatus: 503 }),
+    silent: () => unresponsive('version'),
+    absent: async () => urlOf(faulty.controllers.get('refuses connections')!),
+  };
+
+  it.each<[string[], string]>([
+    [['refusing', 'good'], 'words'],
+    [['refusing', 'refusing', 'good'], 'words'],
+    [['silent', 'refusing', 'good'], 'words'],
+    [['refusing', 'refusing'], 'refused'],
+    [['refusing', 'absent'], 'refused'],
+    [['silent', 'refusing'], 'refused'],
+    [['overloaded', 'refusing'], 'refused'],
+    [['refusing', 'invalid'], 'protocol'],
+    [['absent', 'overloaded'], 'unreachable'],
+  ])('of which the states are %s ends with %s', async (states, outcome) => {
+    const urls = await Promise.all(states.map((state) => controllers[state]!()));
+    const mesh = await meshAt(urls);
+    const result = await echoed(mesh).catch((error: unknown) => error as MeshError);
+    expect(result instanceof MeshError ? result.kind : result).toBe(outcome);
+    const hosts = urls.map((url) => new URL(url).host);
+    if (result instanceof MeshError && outcome === 'refused')
+      expect(hosts.filter((host) => !result.message.includes(host))).toEqual([]);
+    await mesh.close();
+    await expectNothingLeft();
+  });
+});
+
+describe('an OIDC provider that does not fit', () => {
+  const logInWith = async (faults: Partial<FaultMode>) => {
+    const warnings: string[] = [];
+    const identityFile = await fabric.identityAt([fabric.controller.url]);
+    const mesh = createMesh({ identityFile, timeoutMs: limitMs, warn: (line) => void warnings.push(line) });
+    Object.assign(fabric.faultMode, { login: 'oidc', ...faults });
+    const dialled = () => echoed(mesh).catch((error: unknown) => (error as MeshError).kind);
+    const results = [await dialled(), await mesh.close().then(dialled)];
+    await mesh.close();
+    await expectNothingLeft();
+    return { results, warnings };
+  };
+
+  it.each(['absent', 'unknown redirect', 'other origin', 'invalid grant'] as const)(
+    'because it is %s leads to a login by certificate, and to one warning',
+    async (oidcMisfit) => {
+      const { results, warnings } = await logInWith({ oidcMisfit });
+      expect(results).toEqual(['words', 'words']);
+      expect(warnings).toEqual([expect.stringMatching(/^mesh: controller 127\.0\.0\.1:\d+ .*OIDC.*certificate/)]);
+    },
+  );
+
+  it.each([
+    [401, 'refused'],
+    [503, 'unreachable'],
+    [400, 'protocol'],
+  ])('does not hide a login that is answered by %d', async (loginStatus, kind) => {
+    const { results, warnings } = await logInWith({ loginStatus });
+    expect({ results, warnings }).toEqual({ results: [kind, kind], warnings: [] });
+  });
+});
+
+it.each(['certificate', 'oidc'] as const)('a refused login by %s names a clock that is far off', async (login) => {
+  Object.assign(fabric.faultMode, { login, loginStatus: 401, clockAheadMs: 86_400_000 });
+  const mesh = await meshAt([fabric.controller.url]);
+  await expect(echoed(mesh)).rejects.toThrow(/the clock of this host shows .*Z, and the clock of the controller .*Z/);
+  fabric.faultMode.clockAheadMs = 60_000;
+  await expect(echoed(mesh)).rejects.not.toThrow('clock');
   await mesh.close();
 });
 
