@@ -79,8 +79,9 @@ type Service<TInput, TOutput> = (parts: AgentParts, input: TInput, signal: Abort
 /** Composition root: settings → adapters → dependencies → services → machine `tick`. */
 export async function createAgent(options: AgentOptions) {
   const { settings, vault, journal } = options;
-  const roots = openSystemRoots(join(settings.state_dir, 'roots.pem'), { warn: (line) => journal.warn(line) });
-  const transport = createTransport(settings, roots);
+  const warn = (line: string) => journal.warn(line);
+  const roots = openSystemRoots(join(settings.state_dir, 'roots.pem'), { warn });
+  const transport = createTransport(settings, roots, warn);
   const deps = await createDependencies(options, { transport, roots });
   const services = createServices(deps);
   const machine = tick.provide({

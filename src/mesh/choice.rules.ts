@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { asList, asRecord, asText } from '../core/json.rules.ts';
+import type { MeshErrorKind } from './meshError.ts';
 
 /** The target of a dial. */
 export interface Target {
@@ -97,4 +98,36 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | null {
 function extentOf(range: unknown, port: number): number | null {
   const { low, high } = asRecord(range);
   return typeof low === 'number' && typeof high === 'number' && low <= port && port <= high ? high - low : null;
+}
+
+/** Why a login at one controller failed. */
+interface LoginFailure {
+  kind: MeshErrorKind;
+  message: string;
+}
+
+/**
+ * The result of failed logins at all controllers: a refusal only if every controller that responded refuses, with the
+ * message of each. Otherwise the first failure that says more than that a controller is unreachable.
+ */
+export function judgeLogins(failures: readonly LoginFailure[]): LoginFailure {
+  const responses = failures.filter(({ kind }) => kind !== 'unreachable');
+  const other = responses.find(({ kind }) => kind !== 'refused');
+  if (other !== undefined) return other;
+  if (responses.length === 0) return failures.at(-1) ?? { kind: 'unreachable', message: 'there is no controller' };
+  const messages = [...responses, ...failures.filter((failure) => !responses.includes(failure))].map(
+    ({ message }) => message,
+  );
+  return { kind: 'refused', message: messages.join('; ') };
+}
+
+/** Clocks that differ by less explain no failed login. */
+const CLOCK_TOLERANCE_MS = 300_000;
+
+/** The difference between the time of this host and the `Date` of a response, in words; empty if they agree. */
+export function clockProblem(now: Date, date: string | undefined): string {
+  const there = new Date(date ?? NaN);
+  if (!(Math.abs(there.getTime() - now.getTime()) > CLOCK_TOLERANCE_MS)) return '';
+  const [here, theirs] = [now, there].map((time) => time.toISOString().replace(/\.\d+Z$/, 'Z'));
+  return `the clock of this host shows ${here}, and the clock of the controller ${theirs}: set the wrong one`;
 }

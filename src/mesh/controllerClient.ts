@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { closeAgents, createAgents } from '../core/connector.ts';
 import { open } from '../core/nodeClient.ts';
 import { collectBytes } from '../core/streams.ts';
+import { clockProblem } from './choice.rules.ts';
 import type { Identity } from './identity.ts';
 import { parseJson } from '../core/json.rules.ts';
 import { classifySocketError, MeshError } from './meshError.ts';
@@ -26,6 +27,8 @@ export interface ControllerAnswer {
 export interface ControllerClient {
   /** Throws a MeshError of kind `unreachable`, `untrusted` or `protocol`. */
   request: (url: URL, controllerRequest: ControllerRequest) => Promise<ControllerAnswer>;
+  /** The difference between the clocks by the latest response, in words; empty if they agree. */
+  clockProblem: () => string;
   /** Aborts all requests; those with `outlivesEnd` after two seconds. */
   end: () => void;
   /** Aborts all remaining requests and closes all sockets. */
@@ -43,6 +46,7 @@ export function createControllerClient(
 ): ControllerClient {
   const [ended, closed] = [new AbortController(), new AbortController()];
   let timer: NodeJS.Timeout | undefined;
+  let clocks = '';
   const agents = createAgents({ context: secureContext }, { connectTimeoutMs: timeoutMs });
   return {
     request: async (url, controllerRequest) => {
@@ -52,12 +56,14 @@ export function createControllerClient(
       try {
         const answer = await open({ url, agents, signal: limit, resends: true, ...encoded(controllerRequest) });
         const json = parseJson((await collectBytes(answer.body, { maxBytes: MAX_BODY_BYTES, tooLarge })).toString());
+        clocks = clockProblem(new Date(), answer.headers.date);
         return { status: answer.status, headers: answer.headers, json };
       } catch (error) {
         if (limit.aborted) throw new MeshError('unreachable', `controller ${url.host}: no answer in time`);
         throw classifySocketError(error, `controller ${url.host}`);
       }
     },
+    clockProblem: () => clocks,
     end: () => {
       ended.abort();
       timer ??= setTimeout(() => closed.abort(), LOGOUT_TIMEOUT_MS);

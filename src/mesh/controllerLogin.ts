@@ -1,8 +1,9 @@
+import { judgeLogins } from './choice.rules.ts';
 import { type ControllerClient, createControllerClient } from './controllerClient.ts';
 import { type ApiSession, type ControllerSession, logIn, openSession } from './controllerSession.ts';
 import { type Identity, readIdentity } from './identity.ts';
 import { MeshError, type MeshErrorKind } from './meshError.ts';
-import { type Attempt, firstSuccess } from './staggeredRace.ts';
+import { abortable, type Attempt, firstSuccess } from './staggeredRace.ts';
 
 /** A login at one controller. It logs out once it is retired and no longer retained. */
 export class Login {
@@ -65,24 +66,32 @@ interface LoginOptions {
   signal: AbortSignal;
   /** Receives work that continues after the login has ended. */
   track: (work: Promise<void>) => void;
+  warn: (line: string) => void;
 }
 
 /** Logs in at one controller and lists the services that the identity may dial. */
 export async function logInAt(options: LoginOptions): Promise<Login> {
-  const { identity, base, timeoutMs, signal } = options;
+  const { identity, base, timeoutMs, signal, warn } = options;
   const client = createControllerClient(identity, timeoutMs);
   const end = () => client.end();
   if (signal.aborted) end();
   signal.addEventListener('abort', end, { once: true });
   try {
-    const apiSession = await logIn(client, base).catch((error: unknown) => {
+    const apiSession = await logIn(client, base, warn).catch((error: unknown) => {
       client.close();
-      throw error;
+      throw withClockProblem(error, client);
     });
     return await loginWithSession(options, { client, apiSession });
   } finally {
     signal.removeEventListener('abort', end);
   }
+}
+
+/** The error of a login, which a clock that is far off may explain. */
+function withClockProblem(error: unknown, client: ControllerClient): unknown {
+  const problem = client.clockProblem();
+  if (problem === '' || !(error instanceof MeshError)) return error;
+  return new MeshError(error.kind, `${error.message}; ${problem}`);
 }
 
 async function loginWithSession(
@@ -114,14 +123,18 @@ export interface MeshOptions {
   identityFile: string;
   /** Timeout of each request to a controller, and for starting the attempts at all controllers. */
   timeoutMs: number;
+  /** Receives each warning for operators once. */
+  warn?: (line: string) => void;
 }
 
-/** Errors that hold for all controllers. */
-const finalKinds: MeshErrorKind[] = ['refused', 'unsupported'];
+/** Errors that hold for all controllers; a controller that has not joined its cluster refuses every identity. */
+const finalKinds: MeshErrorKind[] = ['unsupported'];
+/** The share of the time after which a login has failed, so that its error is known before the dial ends. */
+const LOGIN_SHARE = 7 / 8;
 
 /** The current login, shared by all dials, and retired ones; `close` ends all of them. */
 export class Logins {
-  readonly #options: MeshOptions;
+  readonly #options: MeshOptions & { warn: (line: string) => void };
   readonly #closing = new AbortController();
   /** Running logins, active logins, and log-outs. */
   readonly #work = new Set<Promise<unknown>>();
@@ -129,7 +142,7 @@ export class Logins {
   readonly #failedUrls = new Set<string>();
   #current: Promise<Login> | null = null;
 
-  constructor(options: MeshOptions) {
+  constructor(options: MeshOptions & { warn: (line: string) => void }) {
     this.#options = options;
   }
 
@@ -166,29 +179,34 @@ export class Logins {
   }
 
   async #logIn(): Promise<Login> {
-    const { identityFile, timeoutMs } = this.#options;
+    const { identityFile, timeoutMs, warn } = this.#options;
     const identity = await readIdentity(identityFile);
     if (identity.controllers.length === 0) throw new MeshError('unreachable', 'the identity names no controller');
     const hasFailed = (base: URL) => Number(this.#failedUrls.has(base.href));
     const bases = identity.controllers.toSorted((one, other) => hasFailed(one) - hasFailed(other));
     const track = (work: Promise<unknown>) => this.#track(work);
     const attempts = bases.map((base): Attempt<Login> => (signal) => {
-      const login = logInAt({ identity, base, timeoutMs, signal, track });
-      track(login.then((got) => this.#activate(got)));
-      return login;
+      const login = logInAt({ identity, base, timeoutMs, signal, track, warn });
+      track(login.then((late) => this.#activate(late, signal)));
+      return abortable(login, signal, `controller ${base.host}: no answer in time`);
     });
-    const staggerMs = timeoutMs / (bases.length + 1);
     return firstSuccess(attempts, {
-      staggerMs,
+      staggerMs: timeoutMs / (bases.length + 1),
       finalKinds,
-      signal: this.closeSignal,
+      signal: AbortSignal.any([this.closeSignal, AbortSignal.timeout(Math.floor(timeoutMs * LOGIN_SHARE))]),
       discardLate: (late) => late.retire(),
+      judge: (errors) => {
+        const { kind, message } = judgeLogins(errors);
+        return new MeshError(kind, message);
+      },
     });
   }
 
-  #activate(login: Login): void {
+  /** A login that succeeds after its attempt has ended is not used. */
+  #activate(login: Login, signal: AbortSignal): void {
     if (this.closeSignal.aborted) void login.logOut();
     else this.#active.add(login);
+    if (signal.aborted) login.retire();
   }
 
   #track(work: Promise<unknown>): void {

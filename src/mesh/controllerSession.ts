@@ -47,11 +47,27 @@ const MAX_SERVICES = 10_000;
 /** Channels to all of them are opened at once. */
 const MAX_ROUTERS = 32;
 
-/** Logs in, by OIDC when the controller supports it. */
-export async function logIn(client: ControllerClient, base: URL): Promise<ApiSession> {
+/**
+ * Logs in, by OIDC if the controller supports it. A provider whose responses do not fit is announced with another
+ * listener, or for another address than the one that this host uses: then the certificate alone is tried, with a
+ * warning.
+ */
+export async function logIn(client: ControllerClient, base: URL, warn: (line: string) => void): Promise<ApiSession> {
   const version = asRecord(await requestData(client, urlOf(base, 'version'), { method: 'GET' }));
-  const hasOidc = asList(version['capabilities']).includes('OIDC_AUTH');
-  return hasOidc ? logInByOidc(client, base) : logInByCertificate(client, base);
+  if (!asList(version['capabilities']).includes('OIDC_AUTH')) return logInByCertificate(client, base);
+  return logInByOidc(client, base).catch(async (misfit: unknown) => {
+    if (!isInvalid(misfit)) throw misfit;
+    const session = await logInByCertificate(client, base).catch((error: unknown) => {
+      throw isInvalid(error) ? misfit : error;
+    });
+    const cure = 'bind edge-oidc to the listener of edge-client, under the address that hosts use';
+    warn(`mesh: ${misfit.message}; logged in by certificate instead: ${cure}`);
+    return session;
+  });
+}
+
+function isInvalid(error: unknown): error is MeshError {
+  return error instanceof MeshError && error.kind === 'protocol';
 }
 
 /** Lists what the identity may dial. */
@@ -184,7 +200,8 @@ function errorOfAnswer(
   const { code: errorCode } = asRecord(asRecord(json)['error']);
   const code = /^[A-Z0-9_]{1,64}$/.test(asText(errorCode)) ? asText(errorCode) : '';
   const where = `controller ${url.host}`;
-  if (status === 401) return isLoggedIn ? new MeshError('stale', `${where}: the session is over`) : identityRefused();
+  if (status === 401)
+    return isLoggedIn ? new MeshError('stale', `${where}: the session is over`) : identityRefused(url.host);
   if (code === 'INVALID_POSTURE') return postureCheckError(url);
   if (status === 404 && isLoggedIn) return new MeshError('notGranted', `${where} does not know the service any more`);
   const isTransient = status === 408 || status === 429 || status >= 500;
@@ -215,19 +232,20 @@ interface Tokens {
 
 /** Logs in at the controller's OIDC provider with the identity's certificate. */
 async function loginByOidc(client: ControllerClient, origin: string): Promise<Tokens> {
+  const { host } = new URL(origin);
   const [state, verifier] = [randomSecret(), randomSecret()];
   const authorization = await client.request(authorizeUrl(origin, { state, verifier }), { method: 'GET' });
   const request = paramOf(authorization, 'authRequestID') ?? headerOf(authorization, 'auth-request-id');
-  if (request === null) throw stepError('authorize', authorization);
+  if (request === null) throw stepError('authorize', host, authorization);
   const login = new URL(`/oidc/login/cert?id=${encodeURIComponent(request)}`, origin);
   const loginAnswer = await client.request(login, { method: 'POST', body: { id: request } });
   if (loginAnswer.status === 200) throw new MeshError('unsupported', 'the identity is asked for a second factor');
   const callbackUrl = headerOf(loginAnswer, 'location');
-  if (loginAnswer.status === 401 || loginAnswer.status === 403) throw identityRefused();
-  if (callbackUrl === null) throw stepError('login', loginAnswer);
+  if (loginAnswer.status === 401 || loginAnswer.status === 403) throw identityRefused(host);
+  if (callbackUrl === null) throw stepError('login', host, loginAnswer);
   const callback = await client.request(requireSameOrigin(callbackUrl, origin), { method: 'GET' });
   const code = paramOf(callback, 'code');
-  if (code === null || paramOf(callback, 'state') !== state) throw stepError('callback', callback);
+  if (code === null || paramOf(callback, 'state') !== state) throw stepError('callback', host, callback);
   return exchangeCode(client, origin, { code, verifier });
 }
 
@@ -270,7 +288,7 @@ async function exchangeCode(
     outlivesEnd: true,
   });
   const { access_token: access, refresh_token: refresh } = asRecord(answer.json);
-  if (answer.status !== 200 || typeof access !== 'string') throw stepError('token', answer);
+  if (answer.status !== 200 || typeof access !== 'string') throw stepError('token', new URL(origin).host, answer);
   return { access, refresh: typeof refresh === 'string' ? refresh : null };
 }
 
@@ -288,7 +306,9 @@ function headerOf({ headers }: ControllerAnswer, name: string): string | null {
 
 function requireSameOrigin(location: string, origin: string): URL {
   const url = URL.parse(location, origin);
-  if (url?.origin !== origin) throw new MeshError('protocol', 'the controller redirects a login to another origin');
+  if (url?.origin !== origin) {
+    throw new MeshError('protocol', `controller ${new URL(origin).host} redirects its OIDC login to another origin`);
+  }
   return url;
 }
 
@@ -297,15 +317,13 @@ function randomSecret(): string {
 }
 
 /** The controller rejected the certificate. */
-function identityRefused(): MeshError {
-  return new MeshError(
-    'refused',
-    'the controller does not know the identity: it was deleted, or its certificate revoked',
-  );
+function identityRefused(host: string): MeshError {
+  const causes = 'it was deleted, its certificate was revoked, or this controller has not joined its cluster';
+  return new MeshError('refused', `controller ${host} does not know the identity: ${causes}`);
 }
 
-function stepError(step: string, { status }: ControllerAnswer): MeshError {
-  if (status === 401) return identityRefused();
+function stepError(step: string, host: string, { status }: ControllerAnswer): MeshError {
+  if (status === 401) return identityRefused(host);
   const kind = status === 408 || status === 429 || status >= 500 ? 'unreachable' : 'protocol';
-  return new MeshError(kind, `the controller answered the ${step} step of its login with ${status}`);
+  return new MeshError(kind, `controller ${host} answered the ${step} step of its OIDC login with ${status}`);
 }

@@ -2,7 +2,7 @@ import { addAbortSignal, type Duplex } from 'node:stream';
 import type { DialSession } from './controllerSession.ts';
 import type { Target } from './choice.rules.ts';
 import { type Login, Logins, type MeshOptions } from './controllerLogin.ts';
-import { firstSuccess } from './staggeredRace.ts';
+import { abortable, firstSuccess } from './staggeredRace.ts';
 import { dialThroughRouters } from './dial.ts';
 import { MeshError, type MeshErrorKind } from './meshError.ts';
 
@@ -19,12 +19,17 @@ export interface Mesh {
 
 /** Reads and sends nothing before the first dial; one login serves all dials until `close`. */
 export function createMesh(options: MeshOptions): Mesh {
-  let logins = new Logins(options);
+  const warned = new Set<string>();
+  const warn = (line: string) => {
+    if (!warned.has(line)) options.warn?.(line);
+    warned.add(line);
+  };
+  let logins = new Logins({ ...options, warn });
   return {
     dial: (target, signal) => dialWithRetry(logins, { target, timeoutMs: options.timeoutMs, signal }),
     close: () => {
       const closing = logins;
-      logins = new Logins(options);
+      logins = new Logins({ ...options, warn });
       return closing.close();
     },
   };
@@ -83,14 +88,16 @@ async function dialWithRetry(logins: Logins, { target, timeoutMs, signal }: Dial
   }
 }
 
+const NO_ANSWER = 'the controller gave no answer in time';
+
 async function dialOnce(progress: DialAttempt, { target, timeoutMs: timeMs, signal }: DialOptions): Promise<Duplex> {
-  const login = (progress.login = await abortable(progress.loginPromise, signal));
+  const login = (progress.login = await abortable(progress.loginPromise, signal, NO_ANSWER));
   const release = login.retain();
   try {
     const { identity, session, token: apiToken } = login;
     const service = session.findService(target);
     progress.dialSession = session.dialSessionFor(service);
-    const { token, routers } = await abortable(progress.dialSession, signal);
+    const { token, routers } = await abortable(progress.dialSession, signal, NO_ANSWER);
     progress.hasRouters = true;
     const dialRequest = { target, service: service.name, encrypted: service.encrypted, token };
     const connection = await dialThroughRouters({ routers, identity, apiToken, dialRequest, timeMs, signal });
@@ -112,13 +119,4 @@ function discardFailed(logins: Logins, { loginPromise, login, dialSession, hasRo
   if (isSessionOver(error)) logins.discard(loginPromise);
   else if (login !== null && !hasRouters) logins.discard(loginPromise, login);
   if (dialSession !== null) login?.session.discardDialSession(dialSession);
-}
-
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(new MeshError('unreachable', 'the controller gave no answer in time'));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

@@ -12,6 +12,8 @@ export interface RaceOptions<T> {
   signal: AbortSignal;
   /** Releases the result of an attempt that succeeds too late. */
   discardLate: (late: T) => void;
+  /** The error of a race in which all attempts failed; by default the most informative one. */
+  judge?: (errors: MeshError[]) => MeshError;
 }
 
 /**
@@ -50,7 +52,7 @@ class RunningRace<T> {
     clearTimeout(this.#timer);
     const attempt = this.#pending.shift();
     if (attempt === undefined) {
-      if (this.#running === 0) this.#fail(mostInformative(this.#errors));
+      if (this.#running === 0) this.#fail((this.#race.judge ?? mostInformative)(this.#errors));
       return;
     }
     this.#running++;
@@ -87,6 +89,16 @@ class RunningRace<T> {
     clearTimeout(this.#timer);
     this.#decided.abort();
   }
+}
+
+/** The result of work; once the signal aborts, an error of kind `unreachable`, while the work may continue. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal, message: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(new MeshError('unreachable', message));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
 }
 
 /** An `unreachable` peer is less informative than any response. */

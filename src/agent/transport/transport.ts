@@ -12,9 +12,13 @@ import { createTrustStore, openSystemRoots, type SystemRoots, type Trust, type T
 
 /**
  * The transport that config.yaml names; throws a Fault with its name when it cannot work. Without `roots` no roots are
- * remembered.
+ * remembered. `warn` receives each warning once.
  */
-export function createTransport(settings: Settings, roots: SystemRoots = openSystemRoots(null)): Transport {
+export function createTransport(
+  settings: Settings,
+  roots: SystemRoots = openSystemRoots(null),
+  warn: (line: string) => void = () => undefined,
+): Transport {
   const trustStore = createTrustStore(settings, roots);
   switch (settings.transport) {
     case 'system':
@@ -22,7 +26,7 @@ export function createTransport(settings: Settings, roots: SystemRoots = openSys
     case 'proxy':
       return createProxyTransport(settings, trustStore);
     case 'sdk':
-      return createSdkTransport(settings, trustStore);
+      return createSdkTransport(settings, trustStore, warn);
   }
 }
 
@@ -44,10 +48,10 @@ function createProxyTransport(settings: Settings, trustStore: TrustStore): Trans
 const proxyPorts: Record<Peer, number> = { tenancy: 18443, secretstore: 18200 };
 
 /** The mesh client in process: one login per tick, and no connection to the services except through the mesh. */
-function createSdkTransport(settings: Settings, trustStore: TrustStore): Transport {
+function createSdkTransport(settings: Settings, trustStore: TrustStore, warn: (line: string) => void): Transport {
   const connectTimeoutMs = settings.connect_timeout_s * 1000;
   const { identity_file: identityFile, tenancy_service: tenancy, secretstore_service: secretstore } = settings.mesh;
-  const mesh = createMesh({ identityFile, timeoutMs: connectTimeoutMs });
+  const mesh = createMesh({ identityFile, timeoutMs: connectTimeoutMs, warn });
   const services = { tenancy, secretstore };
   const open = (peer: Peer, trust: Trust) => meshAgents({ mesh, service: services[peer], connectTimeoutMs }, trust);
   const { agents, agentsWithAllRoots, close } = createAgentPool(trustStore, open);
