@@ -1,3 +1,5 @@
+import { ECDH } from 'node:crypto';
+import { bitString, oid, sequence } from '../../fixtures/world/signatures/der.ts';
 import { newSigstore } from '../../fixtures/world/signatures/keyless.ts';
 import { newSigningKey } from '../../fixtures/world/signatures/signBundle.ts';
 import { keyName, plainPem, type PublicKey, readPublicKey, rootEnds } from './trust.ts';
@@ -46,3 +48,24 @@ it('takes the last of several, and 1970 without one', () => {
     '1970-01-01T00:00:00.000Z',
   ]);
 });
+
+it('takes an end that is null for none', () => {
+  const root = { tlogs: [{ publicKey: { validFor: { end: null } } }] };
+  expect(rootEnds(JSON.stringify(root))[1]).toEqual({ what: 'transparency log', end: null });
+});
+
+it('reads a key in any encoding as the same key', () => {
+  const short = sequence(
+    sequence(oid('1.2.840.10045.2.1'), oid('1.2.840.10045.3.1.7')),
+    bitString(ECDH.convertKey(uncompressedPoint(), 'prime256v1', undefined, undefined, 'compressed') as Buffer),
+  );
+  const pem = `-----BEGIN PUBLIC KEY-----\n${short.toString('base64')}\n-----END PUBLIC KEY-----\n`;
+  expect(pem).not.toBe(publicPem);
+  expect((readPublicKey(pem) as PublicKey).hint).toBe(hint);
+  expect(plainPem(pem)).toBe(publicPem);
+});
+
+/** The point of the key: the last 65 bytes of its DER. */
+function uncompressedPoint(): Buffer {
+  return Buffer.from(publicPem.replaceAll(/-----[^-]+-----/g, ''), 'base64').subarray(-65);
+}
