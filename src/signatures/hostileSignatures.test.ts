@@ -156,14 +156,20 @@ it('does not accept log entries after the end of a root', () => {
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), ended)).toMatch(/_ERROR/);
 });
 
-it.each(['{', '{"tlogs":[{"publicKey":{"keyDetails":"none"}}]}'])(
-  'accepts nothing from a root that cannot be read: %s',
-  (root) => {
-    const damaged = { ...byIdentity, keys: [key.publicPem], root };
-    expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), damaged)).toBe('the trust root is damaged');
-    expect(faultOf(signBundle(sha256, claim, key), damaged)).toBe('the trust root is damaged');
-  },
-);
+const mediaType = 'application/vnd.dev.sigstore.trustedroot+json;version=0.1';
+
+it.each([
+  ['{', 'the trust root is not JSON'],
+  ['{"tlogs":[{"publicKey":{"keyDetails":"none"}}]}', 'the trust root is not a Sigstore trust root'],
+  [
+    JSON.stringify({ mediaType, tlogs: [{ publicKey: { keyDetails: 'none' } }] }),
+    'the trust root is a damaged trust root',
+  ],
+])('accepts nothing from a root that cannot be read: %s', (root, fault) => {
+  const damaged = { ...byIdentity, keys: [key.publicPem], root };
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), damaged)).toBe(fault);
+  expect(faultOf(signBundle(sha256, claim, key), damaged)).toBe(fault);
+});
 
 it('a log entry for the signature of a key counts only if a root lists the trusted logs', () => {
   const signature = signBundle(sha256, claim, key);

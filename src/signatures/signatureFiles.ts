@@ -3,7 +3,8 @@ import { readRegularFile } from '../core/files.ts';
 import { duplicateKeys } from '../core/json.rules.ts';
 import { printable } from '../core/text.rules.ts';
 import { judgeClaims, SignatureFault, type SignatureJudgement } from './judgement.rules.ts';
-import { type BundleClaim, type BundleTrust, readPublicKey, rootEnds } from './trust.ts';
+import { type BundleClaim, type BundleTrust, readPublicKey } from './trust.ts';
+import type { RootEnd } from './verifySignatures.ts';
 
 /** A trust with its files read, and one line for each file that cannot be used. */
 export interface ReadTrust {
@@ -16,13 +17,22 @@ const maxRootBytes = 4 * 2 ** 20;
 
 /**
  * Reads the files of `trust.bundles` or `trust.images` (spec §18). A file that cannot be used is left out: it adds no
- * trusted signer.
+ * trusted signer. `rootEnds` are of a usable trust root.
  */
-export function readTrust({ threshold = 1, keys = [], identities = [], root }: TrustSettings): ReadTrust {
-  const read = keys.map((path) => readTrusted(path, maxKeyBytes, keyProblem));
-  const readRoot = root === undefined ? { text: null, problem: null } : readTrusted(root, maxRootBytes, rootProblem);
-  const trust = { threshold, keys: read.flatMap(({ text }) => text ?? []), identities, root: readRoot.text };
-  return { trust, problems: [...read, readRoot].flatMap(({ problem }) => problem ?? []) };
+export async function readTrust(settings: TrustSettings): Promise<ReadTrust & { rootEnds: RootEnd[] }> {
+  const { threshold = 1, keys = [], identities = [], root: path } = settings;
+  const read = keys.map((key) => readTrusted(key, maxKeyBytes, keyProblem));
+  const problems = read.flatMap(({ problem }) => problem ?? []);
+  const trust = { threshold, keys: read.flatMap(({ text }) => text ?? []), identities };
+  if (path === undefined) return { trust: { ...trust, root: null }, problems, rootEnds: [] };
+  const { readRoot, rootEnds } = await import('./verifySignatures.ts');
+  const { text, problem } = readTrusted(path, maxRootBytes, (root) => problemOf(readRoot(root)));
+  const root = text === null ? null : readRoot(text);
+  return {
+    trust: { ...trust, root: text },
+    problems: [...problems, ...(problem === null ? [] : [problem])],
+    rootEnds: root === null || typeof root === 'string' ? [] : rootEnds(root),
+  };
 }
 
 interface TrustedFile {
@@ -42,27 +52,12 @@ function readTrusted(path: string, maxBytes: number, problemOf: (text: string) =
 }
 
 function keyProblem(pem: string): string | null {
-  const key = readPublicKey(pem);
-  return typeof key === 'string' ? key : null;
+  return problemOf(readPublicKey(pem));
 }
 
-function rootProblem(text: string): string | null {
-  try {
-    const { mediaType } = Object(JSON.parse(text)) as { mediaType?: unknown };
-    if (!String(mediaType).startsWith(rootMediaType)) return 'is not a Sigstore trust root';
-  } catch {
-    return 'is not JSON';
-  }
-  try {
-    rootEnds(text);
-    return null;
-  } catch {
-    return 'is a damaged trust root';
-  }
+function problemOf(read: object | string): string | null {
+  return typeof read === 'string' ? read : null;
 }
-
-/** Of version 0.1 in two spellings, and 0.2. */
-const rootMediaType = 'application/vnd.dev.sigstore.trustedroot';
 
 /** The content of an archive's manifest, and the sha256 of the archive in hex. */
 type SignedArchive = BundleClaim & { sha256: string };

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import type { TrustedIdentity } from '../api/trust.rules.ts';
 
 /**
@@ -34,14 +34,23 @@ export interface PublicKey {
 
 const minRsaBits = 2048;
 
-/** Reads a public key in PEM: ECDSA, Ed25519, or RSA from 2048 bits. Returns the reason as text if it is not one. */
+/** The curves of ECDSA that cosign and Sigstore know, as OpenSSL names them. */
+const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' };
+
+/**
+ * Reads a public key in PEM: ECDSA on P-256, P-384 or P-521, Ed25519, or RSA from 2048 bits. Returns the reason as text if
+ * it is not one.
+ */
 export function readPublicKey(pem: string): PublicKey | string {
   const found = pem.split('-----BEGIN PUBLIC KEY-----').length - 1;
   if (found === 0) return 'is not a public key in PEM (BEGIN PUBLIC KEY)';
   if (found > 1) return 'contains more than one public key: store each in its own file';
   try {
-    const key = createPublicKey(pem);
-    return unusableReason(key) ?? { key, hint: hintOf(key) };
+    const given = createPublicKey(pem);
+    const unusable = unusableReason(given);
+    if (unusable !== null) return unusable;
+    const key = withoutEncoding(given);
+    return { key, hint: hintOf(key) };
   } catch {
     return 'is a damaged public key';
   }
@@ -49,12 +58,17 @@ export function readPublicKey(pem: string): PublicKey | string {
 
 /** A usable key alone in PEM, without whatever else its text holds, be it a private key. Throws an error for any other text. */
 export function plainPem(pem: string): string {
-  return createPublicKey(pem).export({ type: 'spki', format: 'pem' });
+  return withoutEncoding(createPublicKey(pem)).export({ type: 'spki', format: 'pem' });
 }
 
 /** How a key is named to people: `key SHA256:…`, as `ssh-keygen -l` writes it. */
 export function keyName(hint: string): string {
   return `key SHA256:${hint.replace(/=+$/, '')}`;
+}
+
+/** The same key in its usual encoding: a point of a curve also has a short one, and a curve also one by its parameters. */
+function withoutEncoding(key: KeyObject): KeyObject {
+  return createPublicKey({ key: key.export({ format: 'jwk' }), format: 'jwk' });
 }
 
 function hintOf(key: KeyObject): string {
@@ -64,57 +78,10 @@ function hintOf(key: KeyObject): string {
 }
 
 function unusableReason({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): string | null {
+  const curve = details?.namedCurve ?? 'unknown';
+  if (type === 'ec' && curves[curve] === undefined)
+    return `is an ECDSA key on the curve ${curve}; ${Object.values(curves).join(', ')} can be verified`;
   if (type === 'ec' || type === 'ed25519') return null;
   if (type !== 'rsa') return `is a key of the kind ${type ?? 'unknown'}; ECDSA, Ed25519 and RSA can be verified`;
   return (details?.modulusLength ?? 0) < minRsaBits ? `is an RSA key of less than ${minRsaBits} bits` : null;
-}
-
-/** The end of the last authority of a kind in a trust root; null if one of them has no end, 1970 if there is none. */
-interface RootEnd {
-  what: 'certificate authority' | 'transparency log' | 'certificate log';
-  end: Date | null;
-}
-
-interface Validity {
-  validFor?: { end?: string };
-}
-
-interface RootJson {
-  certificateAuthorities?: (Validity & { certChain?: { certificates?: { rawBytes: string }[] } })[];
-  tlogs?: { publicKey?: Validity }[];
-  ctlogs?: { publicKey?: Validity }[];
-}
-
-/** The ends of a Sigstore trust root, by its JSON text. Throws an error if the text is not one. */
-export function rootEnds(text: string): RootEnd[] {
-  const { certificateAuthorities = [], tlogs = [], ctlogs = [] } = JSON.parse(text) as RootJson;
-  const authorities = certificateAuthorities.map(({ validFor, certChain }) =>
-    earliest([endOf(validFor), ...(certChain?.certificates ?? []).map(({ rawBytes }) => certificateEnd(rawBytes))]),
-  );
-  return [
-    { what: 'certificate authority', end: latest(authorities) },
-    { what: 'transparency log', end: latest(tlogs.map(({ publicKey }) => endOf(publicKey?.validFor))) },
-    { what: 'certificate log', end: latest(ctlogs.map(({ publicKey }) => endOf(publicKey?.validFor))) },
-  ];
-}
-
-/** The time from which nothing ends later. */
-const never = Infinity;
-
-function endOf(validFor: Validity['validFor']): number {
-  return validFor?.end === undefined ? never : Date.parse(validFor.end);
-}
-
-function certificateEnd(base64: string): number {
-  return Date.parse(new X509Certificate(Buffer.from(base64, 'base64')).validTo);
-}
-
-function earliest(times: number[]): number {
-  return Math.min(...times);
-}
-
-/** 1970 without any. */
-function latest(times: number[]): Date | null {
-  const last = Math.max(0, ...times);
-  return last === never ? null : new Date(last);
 }

@@ -56,7 +56,7 @@ it('counts a signer once, in whatever forms, and reports the place of each rejec
   });
   expect(verifyImage({ ...byKey, root: '{' }, digest, signatures)).toEqual({
     signers: [],
-    faults: ['the trust root is damaged'],
+    faults: ['the trust root is not JSON'],
   });
 });
 

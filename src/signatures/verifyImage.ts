@@ -20,7 +20,7 @@ export function verifyImage(
   signatures: readonly ImageSignature[],
 ): ImageVerification {
   const verifier = openVerifier(trust);
-  if (verifier === null) return { signers: [], faults: ['the trust root is damaged'] };
+  if (typeof verifier === 'string') return { signers: [], faults: [verifier] };
   const [signers, faults] = [new Set<string>(), new Array<string>()];
   for (const [index, signature] of signatures.entries()) {
     try {

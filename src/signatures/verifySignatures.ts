@@ -11,7 +11,7 @@ import { type BundleTrust, keyName, type PublicKey, readPublicKey } from './trus
 /** Verifies signatures of the archive with this sha256 (hex), offline (spec §18). */
 export function verifySignatures(trust: BundleTrust, sha256: string, signatures: readonly unknown[]): Verification {
   const verifier = openVerifier(trust);
-  if (verifier === null) return { verified: [], faults: ['the trust root is damaged'] };
+  if (typeof verifier === 'string') return { verified: [], faults: [verifier] };
   const [verified, faults]: [VerifiedSignature[], string[]] = [[], []];
   for (const [index, signature] of signatures.entries()) {
     try {
@@ -42,10 +42,10 @@ export interface SignatureVerifier {
   signerOf: (signature: Bundle, payload?: Buffer) => string;
 }
 
-/** A verifier by a trust; null when the trust root is damaged. */
-export function openVerifier(trust: BundleTrust): SignatureVerifier | null {
-  const root = rootOf(trust);
-  if (root === 'damaged') return null;
+/** A verifier by a trust; a text says why its root cannot be used. */
+export function openVerifier(trust: BundleTrust): SignatureVerifier | string {
+  const root = trust.root === null ? null : readRoot(trust.root);
+  if (typeof root === 'string') return `the trust root ${root}`;
   const context: Context = { trust, keys: keysOf(trust), root };
   return {
     keys: context.keys,
@@ -69,29 +69,78 @@ export function reasonOf(error: unknown): string {
 interface Context {
   trust: BundleTrust;
   keys: ReadonlyMap<string, PublicKey>;
-  root: TrustedRoot | null;
+  root: TrustRoot | null;
 }
 
-const emptyRoot: TrustedRoot = {
-  mediaType: '',
-  tlogs: [],
-  certificateAuthorities: [],
-  ctlogs: [],
-  timestampAuthorities: [],
-};
+/** The authorities and logs of a Sigstore trust root, as the library uses them. */
+type TrustRoot = Omit<TrustMaterial, 'publicKey'>;
+
+const emptyRoot: TrustRoot = { tlogs: [], certificateAuthorities: [], ctlogs: [], timestampAuthorities: [] };
+
+/** Of version 0.1 in two spellings, and 0.2. */
+const rootMediaType = 'application/vnd.dev.sigstore.trustedroot';
+
+/** Reads a Sigstore trust root with the library that uses it. A text says why it cannot be used. */
+export function readRoot(text: string): TrustRoot | string {
+  const json = parseJson(text);
+  if (json === undefined) return 'is not JSON';
+  const { mediaType } = Object(json) as { mediaType?: unknown };
+  if (!String(mediaType).startsWith(rootMediaType)) return 'is not a Sigstore trust root';
+  try {
+    const root = toTrustMaterial(TrustedRoot.fromJSON(json));
+    const isDamaged = rootEnds(root).some(({ end }) => end !== null && Number.isNaN(end.getTime()));
+    return isDamaged ? 'is a damaged trust root' : root;
+  } catch {
+    return 'is a damaged trust root';
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The end of the last authority of a kind in a trust root; null if one of them has no end, 1970 if there is none. */
+export interface RootEnd {
+  what: 'certificate authority' | 'transparency log' | 'certificate log' | 'timestamp authority';
+  end: Date | null;
+}
+
+/** The ends of a trust root. Timestamp authorities are optional, so they have an end only if there are some. */
+export function rootEnds({ certificateAuthorities, tlogs, ctlogs, timestampAuthorities }: TrustRoot): RootEnd[] {
+  const endOf = (kind: TrustRoot['certificateAuthorities']) =>
+    latest(
+      kind.map(({ validFor, certChain }) => earliest([validFor, ...certChain.map(({ notAfter: end }) => ({ end }))])),
+    );
+  return [
+    { what: 'certificate authority', end: endOf(certificateAuthorities) },
+    { what: 'transparency log', end: latest(tlogs.map(({ validFor }) => earliest([validFor]))) },
+    { what: 'certificate log', end: latest(ctlogs.map(({ validFor }) => earliest([validFor]))) },
+    ...(timestampAuthorities.length === 0
+      ? []
+      : [{ what: 'timestamp authority' as const, end: endOf(timestampAuthorities) }]),
+  ];
+}
+
+/** The library's end of an authority or log that does not end. */
+const never = 8_640_000_000_000_000;
+
+function earliest(validity: readonly { end: Date }[]): number {
+  return Math.min(...validity.map(({ end }) => end.getTime()));
+}
+
+/** 1970 without any. */
+function latest(times: number[]): Date | null {
+  const last = Math.max(0, ...times);
+  return last === never ? null : new Date(last);
+}
 
 function keysOf({ keys }: BundleTrust): ReadonlyMap<string, PublicKey> {
   const usable = keys.map(readPublicKey).filter((key) => typeof key !== 'string');
   return new Map(usable.map((key) => [key.hint, key]));
-}
-
-function rootOf({ root }: BundleTrust): TrustedRoot | 'damaged' | null {
-  if (root === null) return null;
-  try {
-    return TrustedRoot.fromJSON(JSON.parse(root));
-  } catch {
-    return 'damaged';
-  }
 }
 
 /** A log entry for a key's signature counts only if a root lists the trusted logs. */
@@ -99,7 +148,7 @@ function verifyByKey(entity: SignedEntity, hint: string, { keys, root }: Context
   const trusted = keys.get(hint);
   if (trusted === undefined) throw new SignatureFault(`it is by ${printable(keyName(hint))}, which is not trusted`);
   const judged: SignedEntity = root === null ? { ...entity, tlogEntries: [], timestamps: [] } : entity;
-  const findKey = () => ({ publicKey: trusted.key, validFor: () => true });
+  const findKey: TrustMaterial['publicKey'] = () => ({ publicKey: trusted.key, validFor: () => true });
   const thresholds = { ctlogThreshold: 0, tlogThreshold: 0, timestampThreshold: 0 };
   new Verifier(materialOf(root, findKey), thresholds).verify(judged);
   return keyName(hint);
@@ -116,8 +165,13 @@ function verifyByCertificate(entity: SignedEntity, { trust, root }: Context): st
   return `${subject} (${issuer})`;
 }
 
-function materialOf(root: TrustedRoot | null, findKey?: TrustMaterial['publicKey']): TrustMaterial {
-  return toTrustMaterial(root ?? emptyRoot, findKey);
+function materialOf(root: TrustRoot | null, publicKey: TrustMaterial['publicKey'] = noKey): TrustMaterial {
+  return { ...(root ?? emptyRoot), publicKey };
+}
+
+/** Only certificates are verified by a root alone. */
+function noKey(): never {
+  throw new SignatureFault('it is by a key, and not by the holder of a certificate');
 }
 
 /** Digests with which cosign 3 signs by keys on these curves; cosign 2, as the library, knows SHA-256 only. */

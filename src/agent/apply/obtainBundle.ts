@@ -68,7 +68,7 @@ export async function verifySignatures(
   signal: AbortSignal,
 ): Promise<Carried<'signatures'>> {
   if (settings.trust.bundles === null) return { signatures: null };
-  const { trust, problems } = readTrust(settings.trust.bundles);
+  const { trust, problems } = await readTrust(settings.trust.bundles);
   const found = await tenancy.signatures(sha, signal);
   const library = await import('../../signatures/verifySignatures.ts');
   const { verified, faults } = library.verifySignatures(trust, sha, found);

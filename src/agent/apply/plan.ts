@@ -114,7 +114,7 @@ async function withBundleSignatures(
   const { sha, bundle } = plan;
   if (trusted === null || sha === null || bundle === null) return plan;
   if (files.length === 0) return { ...plan, not_judged: [notGiven, ...plan.not_judged] };
-  const { signers, refusal } = await judgeFiles(readTrust(trusted), { ...bundle, sha256: sha }, files);
+  const { signers, refusal } = await judgeFiles(await readTrust(trusted), { ...bundle, sha256: sha }, files);
   return { ...plan, signers, refusals: [...(refusal ? [refusal] : []), ...plan.refusals] };
 }
 

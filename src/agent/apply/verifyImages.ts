@@ -54,7 +54,7 @@ async function judgeAll(
 ): Promise<ReadonlyMap<string, ImageVerdict>> {
   const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
   deps.vault.noteUntrackedSecrets(); // tokens of registries
-  const read = readTrust(trust);
+  const read = await readTrust(trust);
   const { verifyImage } = await import('../../signatures/verifyImage.ts');
   const verdicts = new Map<string, ImageVerdict>();
   try {

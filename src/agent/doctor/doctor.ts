@@ -68,7 +68,7 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     ...engine,
     ...(await examineOrchestrator(context)),
     policy,
-    examineTrust(context),
+    await examineTrust(context),
     ...ticks,
     await examineServices(context),
     await examineUnusedVolumes(context),

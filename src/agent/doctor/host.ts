@@ -18,7 +18,7 @@ import {
 } from '../../core/doctor.rules.ts';
 import { isENOENT } from '../../core/errors.rules.ts';
 import { readTrust } from '../../signatures/signatureFiles.ts';
-import { keyName, readPublicKey, rootEnds } from '../../signatures/trust.ts';
+import { keyName, readPublicKey } from '../../signatures/trust.ts';
 import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
 import type { AgentScope } from '../config/namedEnvs.ts';
 import type { Settings, Signed } from '../config/settings.ts';
@@ -166,19 +166,22 @@ async function isWatched(): Promise<Fact<boolean>> {
 }
 
 /** Checks the keys and trust roots that verify the signatures of bundles and images. */
-export function examineTrust(context: DoctorContext): Check {
+export async function examineTrust(context: DoctorContext): Promise<Check> {
   const trusts = trustsOf(context.settings.trust);
   if (trusts.length === 0) return inapplicableCheck('trust', 'bundles and images need no signature here');
-  return checkTrust(trusts.map(([signed, settings]) => factsOf(signed, settings, context)));
+  return checkTrust(await Promise.all(trusts.map(([signed, settings]) => factsOf(signed, settings, context))));
 }
 
-function factsOf(signed: Signed, settings: TrustSettings, { configPath, host }: DoctorContext): TrustCheckFacts {
-  const { trust, problems } = readTrust(settings);
+async function factsOf(
+  signed: Signed,
+  settings: TrustSettings,
+  { configPath, host }: DoctorContext,
+): Promise<TrustCheckFacts> {
+  const { problems, rootEnds } = await readTrust(settings);
   const state = 'known' in host.state ? host.state.known : null;
   return {
-    ...{ signed, settings, configPath, problems, now: host.now },
-    keySigners: new Map((settings.keys ?? []).flatMap((path) => signerOf(path))),
-    rootEnds: trust.root === null ? [] : rootEnds(trust.root),
+    ...{ signed, settings, configPath, problems, rootEnds, now: host.now },
+    keySigners: new Map((await Promise.all((settings.keys ?? []).map(signerOf))).flat()),
     appliedSigners: state === null || state.applied_sha === null ? null : appliedSigners(signed, state),
   };
 }
@@ -187,8 +190,8 @@ function appliedSigners(signed: Signed, { applied_signers = [], applied_images =
   return signed === 'bundles' ? applied_signers : applied_images.flatMap(({ signers }) => signers);
 }
 
-function signerOf(path: string): [string, string][] {
-  const [pem] = readTrust({ keys: [path] }).trust.keys;
+async function signerOf(path: string): Promise<[string, string][]> {
+  const [pem] = (await readTrust({ keys: [path] })).trust.keys;
   const key = pem === undefined ? 'missing' : readPublicKey(pem);
   return typeof key === 'string' ? [] : [[path, keyName(key.hint)]];
 }

@@ -221,7 +221,7 @@ async function verify(_: Session, [place]: [string], options: VerifyOptions): Pr
 
 /** A plan with the verdict of a host's trust on the signatures; a directory that is not a bundle has no signatures. */
 async function withSigners(plan: Plan, trustFile: string, files: string[]): Promise<Plan> {
-  const trust = readTrustFile(trustFile);
+  const trust = await readTrustFile(trustFile);
   const { sha, bundle } = plan;
   if (sha === null) throw usageError('ARCHIVE_INVALID', 'a directory cannot be signed', 'name the archive of it');
   if (bundle === null) return plan;

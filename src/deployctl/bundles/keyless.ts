@@ -33,7 +33,7 @@ export async function signByIdentity(
   const { io, options: common } = session;
   const settings = readSettings(common.config, io.env);
   const target = sigstoreOf(options, settings);
-  const root = target.root === null ? null : readTrustRoot(target.root);
+  const root = target.root === null ? null : await readTrustRoot(target.root);
   const token = await readIdentityToken(session, options.identityToken);
   const { signKeyless } = await import('../../signatures/sign/signKeyless.ts');
   const { post, close } = openPost(caFileOf(common, io.env, settings), { secret: token, env: io.env });

@@ -72,7 +72,7 @@ async function trustEnv(
   { clear = false }: { clear?: boolean },
 ): Promise<Result> {
   if (clear === (file !== undefined)) throw usageError('TRUST_INVALID', 'give a file, or --clear');
-  const trust = file === undefined ? null : readTrustFile(file);
+  const trust = file === undefined ? null : await readTrustFile(file);
   const api = await session.api();
   const target = path`/v1/envs/${name}/trust`;
   if (trust === null) return resultOf(await api.call<EnvDetails>({ method: 'DELETE', path: target }));

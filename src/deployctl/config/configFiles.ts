@@ -68,18 +68,18 @@ const policyFormat = {
  * Trusted signers of bundles, from a file with the key `trust.bundles` of a host's config.yaml; paths are relative to
  * the file. Throws CONFIG_INVALID.
  */
-export function readTrustFile(file: string): BundleTrust {
+export async function readTrustFile(file: string): Promise<BundleTrust> {
   const { keys = [], root, ...rest } = withConfigFaults(() => readTrustSettings(file));
   const absolute = (path: string) => resolve(dirname(file), path);
   const named = { ...rest, keys: keys.map(absolute), ...(root !== undefined && { root: absolute(root) }) };
-  const { trust, problems } = readTrust(named);
+  const { trust, problems } = await readTrust(named);
   if (problems.length > 0) throw usageError('CONFIG_INVALID', problems.join('; '));
   return { ...trust, keys: trust.keys.map(plainPem) };
 }
 
 /** The JSON text of a Sigstore trust root. Throws CONFIG_INVALID. */
-export function readTrustRoot(file: string): string {
-  const { trust, problems } = readTrust({ root: file });
+export async function readTrustRoot(file: string): Promise<string> {
+  const { trust, problems } = await readTrust({ root: file });
   if (trust.root === null) throw usageError('CONFIG_INVALID', problems.join());
   return trust.root;
 }

@@ -11,18 +11,12 @@ const trustIn = (text: string) => {
   return readTrustFile(file);
 };
 
-it('reports each file that cannot be read, by its path beside the trust file', () => {
+it('reports each file that cannot be read, by its path beside the trust file', async () => {
   const named = `root: none.json, identities: [{issuer: "https://i.example", subject: s}]`;
   const missing = (name: string) => expect.stringContaining(join(dir, name)) as string;
-  const problemsOf = (text: string) => {
-    try {
-      return trustIn(text);
-    } catch (error) {
-      return (error as Error).message.split('; ');
-    }
-  };
-  expect(problemsOf(`trust: {bundles: {${named}}}\n`)).toEqual([missing('none.json')]);
-  expect(problemsOf(`trust: {bundles: {keys: [none.pub], ${named}}}\n`)).toEqual([
+  const problemsOf = (text: string) => trustIn(text).catch((error: unknown) => (error as Error).message.split('; '));
+  expect(await problemsOf(`trust: {bundles: {${named}}}\n`)).toEqual([missing('none.json')]);
+  expect(await problemsOf(`trust: {bundles: {keys: [none.pub], ${named}}}\n`)).toEqual([
     expect.stringMatching(/^CONFIG_INVALID: .*none.pub/),
     missing('none.json'),
   ]);
@@ -35,12 +29,13 @@ it.each([
   ['trust: {bundles: {root: "a\\tb"}}', /:1: trust.bundles.root: must be/],
   ['trust: {bundles: {colour: red}}', /:1: trust.bundles.colour: unknown key/],
   ['[]', /:1: must hold keys, such as `trust: \{bundles: \{keys: \[release.pub\]\}\}`/],
-])('reports the fault of %s', (text, told) => {
-  expect(() => trustIn(text)).toThrow(told);
+])('reports the fault of %s', async (text, told) => {
+  await expect(trustIn(text)).rejects.toThrow(told);
 });
 
-it('reports a missing file', () => {
-  expect(() => readTrustFile(join(dir, 'none.yaml'))).toThrow(/write it, or name another file on the command line/);
+it('reports a missing file', async () => {
+  const told = /write it, or name another file on the command line/;
+  await expect(readTrustFile(join(dir, 'none.yaml'))).rejects.toThrow(told);
 });
 
 it('reports a file that this user cannot read', async () => {
@@ -48,5 +43,5 @@ it('reports a file that this user cannot read', async () => {
   writeFileSync(unreadable, 'trust: {}');
   chmodSync(unreadable, 0);
   const told = /is not readable by this user; name another on the command line/;
-  await asNobody(async () => expect(() => readTrustFile(unreadable)).toThrow(told));
+  await asNobody(() => expect(readTrustFile(unreadable)).rejects.toThrow(told));
 });
