@@ -65,9 +65,9 @@ describe('a manifest', () => {
     [{ ...base, version: 1 }, 'version: must be'],
     [{ ...base, env: 'EU' }, 'env: must be an env id'],
     [{ ...base, env: 'eu-2' }, "env: must be eu-1, this host's env"],
-    [{ ...base, sequence: -1 }, 'sequence: must be an integer from 0'],
+    [{ ...base, sequence: 0 }, 'sequence: must be an integer from 1'],
     [{ ...base, sequence: 1.5 }, 'sequence: must be'],
-    [{ ...base, sequence: 2 ** 53 }, 'sequence: must be'],
+    [{ ...base, sequence: 2 ** 48 + 1 }, 'sequence: must be'],
     [{ ...base, sequence: '42' }, 'sequence: must be'],
     [{ ...base, production: 'false' }, 'production: must be true or false'],
     [

@@ -101,7 +101,7 @@ function codesOf(text: string): string[] {
       texts: new Map([['app.env', 'A=1\n']]),
       digests: new Map(),
     },
-    { policyHost: anyHost, highestSequence: { unknown }, applied: { unknown }, engine: { unknown } },
+    { policyHost: anyHost, newest: { unknown }, applied: { unknown }, engine: { unknown } },
   );
   return refusals.map(({ code }) => code).filter((code) => code !== 'ENV_INCOMPLETE' || text === composeText);
 }

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../machines/types.ts';
+import type { Manifest, Sha } from '../../../machines/types.ts';
 import {
   type DeclaredVolume,
   type ExistingVolume,
@@ -109,30 +109,33 @@ it.each([
   expect((validateSwarmLogins({ registries })?.faults ?? []).map(({ text }) => text)).toEqual(faults);
 });
 
+const [own, other] = ['a'.repeat(64), 'b'.repeat(64)] as [Sha, Sha];
+
+function bundleOf({ sequence, allow_rollback = false }: { sequence: number; allow_rollback?: boolean }) {
+  const agent = { allow_privileged: true, allow_rollback };
+  return { sha: own, manifest: { sequence, version: '7', agent } as unknown as Manifest };
+}
+
 describe('a rollback', () => {
   it.each([
-    [42, null, false, false],
-    [0, null, false, false],
-    [42, 42, false, false],
-    [43, 42, false, false],
-    [41, 42, false, true],
-    [41, 42, true, false],
-    [0, 1, false, true],
-  ])('sequence %s after %s with allow_rollback %s is refused: %s', (...row) => {
-    const [sequence, highest, allow_rollback, isRefused] = row;
-    const manifest = {
-      sequence,
-      version: '7',
-      agent: { allow_privileged: true, allow_rollback },
-    } as unknown as Manifest;
-    expect(validateRollback(manifest, highest)?.code).toBe(isRefused ? 'ROLLBACK_REFUSED' : undefined);
+    [42, null, false, null],
+    [1, null, false, null],
+    [43, 42, false, null],
+    [41, 42, false, 'sequence 41 (version 7) is lower than 42, the highest applied here'],
+    [41, 42, true, null],
+    [42, 42, false, `sequence 42 (version 7) is the sequence of another bundle that was applied here, ${other}`],
+    [42, 42, true, null],
+  ])('sequence %s after %s with allow_rollback %s is refused: %s', (sequence, highest, allow_rollback, detail) => {
+    const newest = highest === null ? null : { sequence: highest, sha: other };
+    expect(validateRollback(bundleOf({ sequence, allow_rollback }), newest)?.detail ?? null).toBe(detail);
   });
 
-  it('names both sequences', () => {
-    const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
-    expect(validateRollback(manifest, 42)?.detail).toBe(
-      'sequence 41 (version 7) is lower than 42, the highest applied here',
-    );
+  it.each([
+    ['the bundle itself', own, own],
+    ['a bundle that an older agent did not record', own, null],
+    ['a directory, which has no digest', null, other],
+  ])('an equal sequence is accepted after %s', (_of, sha, recorded) => {
+    expect(validateRollback({ ...bundleOf({ sequence: 42 }), sha }, { sequence: 42, sha: recorded })).toBeNull();
   });
 
   it.each([
@@ -140,9 +143,10 @@ describe('a rollback', () => {
     [['rollback'], 'raise the sequence, as policy.deny: rollback of this host outlives the flags of the bundle', true],
     [['purge'], 'raise the sequence, or set agent.allow_rollback in manifest.json', false],
   ] as const)('has a cure where a host denies %j', (deny, cure, isDenied) => {
-    const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
-    expect(validateRollback(manifest, 42, deny)?.faults?.map((fault) => fault.cure)).toEqual([cure]);
-    const flagged = { ...manifest, agent: { ...manifest.agent, allow_rollback: true } };
-    expect(validateRollback(flagged, 42, deny) !== null).toBe(isDenied);
+    const newest = { sequence: 42, sha: other };
+    const refusal = validateRollback(bundleOf({ sequence: 41 }), newest, deny);
+    expect(refusal?.faults?.map((fault) => fault.cure)).toEqual([cure]);
+    const flagged = bundleOf({ sequence: 41, allow_rollback: true });
+    expect(validateRollback(flagged, newest, deny) !== null).toBe(isDenied);
   });
 });

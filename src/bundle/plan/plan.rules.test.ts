@@ -35,13 +35,13 @@ const engine = {
 };
 const host: HostFacts = {
   policyHost: anyHost,
-  highestSequence: { known: 3 },
+  newest: { known: { sequence: 3, sha: null } },
   applied: { known: null },
   engine: { known: engine },
 };
 const unknown: HostFacts = {
   policyHost: anyHost,
-  highestSequence: { unknown: 'no state' },
+  newest: { unknown: 'no state' },
   applied: { unknown: 'no state' },
   engine: { unknown: 'no engine' },
 };
