@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { maxSequence } from '../api/checkIn.rules.ts';
 import { monotonicMs } from '../core/clock.ts';
 import { abortedBySignal, allowSlowConnections, hardenProcess } from '../core/process.ts';
 import { formatMachine, formatOf, machineFormats, machineNames } from './machine.ts';
@@ -96,8 +97,17 @@ withConfig(program.command('accept-volumes'))
   .description('Accept that volumes are lost: the next tick creates them again, without data')
   .argument('[volume...]', 'volumes that `deployd status` shows as lost (default: all)')
   .action(async (volumes: string[], _options: unknown, command: Command) => {
-    const { acceptVolumes } = await import('./release/acceptVolumes.ts');
+    const { acceptVolumes } = await import('./release/corrections.ts');
     await runAsOwner(chosenConfig(command), (settings) => acceptVolumes(settings, volumes, console));
+  });
+
+const trust = program.command('trust').description('Correct what this host trusts');
+withConfig(trust.command('reset'))
+  .description('Accept bundles from a sequence, whatever this host has applied')
+  .requiredOption('--sequence <n>', 'lowest sequence to accept, from 1 to 2^48', sequenceNumber)
+  .action(async ({ sequence }: { sequence: number }, command: Command) => {
+    const { resetSequence } = await import('./release/corrections.ts');
+    await runAsOwner(chosenConfig(command), (settings) => resetSequence(settings, sequence, console));
   });
 
 withConfig(program.command('bootstrap'))
@@ -226,6 +236,12 @@ if (import.meta.main) {
 function namedEnv(text: string): string {
   if (!envPattern.test(text)) throw new InvalidArgumentError('It must be the id of an env.');
   return text;
+}
+
+function sequenceNumber(text: string): number {
+  const isSequence = /^[1-9]\d{0,14}$/.test(text) && Number(text) <= maxSequence;
+  if (!isSequence) throw new InvalidArgumentError('It must be a whole number from 1 to 2^48.');
+  return Number(text);
 }
 
 /** A number of lines or entries. */

@@ -118,13 +118,15 @@ export async function rebuildState(releases: Releases): Promise<Partial<State>> 
   const { productionOfReleases } = await import('./release/down.ts');
   const production = productionOf(await productionOfReleases(releases));
   const all = await Promise.all((await releases.list()).map((each) => releases.readRecord(each)));
+  const newest = all.flatMap((each) => each ?? []).toSorted((one, other) => other.sequence - one.sequence)[0];
   return {
     applied_sha: record ? sha : null,
     attempt: record ? { sha: record.sha, phase: 'unknown', at: new Date().toISOString() } : null,
     applied_version: record?.version ?? null,
     applied_signers: record?.signers ?? [],
     applied_images: record?.verified_images ?? [],
-    highest_sequence: Math.max(0, ...all.map((each) => each?.sequence ?? 0)),
+    highest_sequence: newest?.sequence ?? 0,
+    highest_sha: newest?.sha ?? null,
     production: production === true,
     production_unknown: production === null,
   };

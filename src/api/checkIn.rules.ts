@@ -115,6 +115,9 @@ export function recentForS({ intervalS, laptop }: { intervalS: number; laptop: b
 /** Default silence after which the tenancy service takes a host for offline. */
 export const defaultOfflineAfterS = defaultHealthTimeoutS + longestPauseS(defaultIntervalS);
 
+/** Largest sequence of a bundle. */
+export const maxSequence = 2 ** 48;
+
 /** Limits of a bundle where nothing else is configured: bytes of the archive, bytes of its files, files and directories. */
 export const defaultLimits = { bundle_bytes: 2 ** 28, unpacked_bytes: 2 ** 30, bundle_entries: 10_000 } as const;
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { schemaCompiler } from '../core/compileSchema.ts';
+import { maxSequence } from './checkIn.rules.ts';
 import { Constant } from './commonSchemas.ts';
 
 const visible = { minLength: 1, maxLength: 200, pattern: '^[^\\p{C}\\u2028\\u2029]*$' };
@@ -23,9 +24,9 @@ export const manifestSchema = Type.Object(
     }),
     version: Type.String({ ...visible, description: 'a version of 1 to 200 visible characters' }),
     sequence: Type.Integer({
-      minimum: 0,
-      ...max,
-      description: 'an integer from 0 that rises with every bundle of an env',
+      minimum: 1,
+      maximum: maxSequence,
+      description: 'an integer from 1 to 2^48 that rises with every bundle of an env',
     }),
     production: Type.Optional(Flag),
     agent: Type.Optional(

@@ -50,7 +50,7 @@ async function checkout(version: string) {
     name: 'shop',
     env: 'eu-1',
     version,
-    sequence: 0,
+    sequence: 1,
     compose: ['compose.yaml'],
     secrets: [],
   };

@@ -5,6 +5,7 @@ import { digestsOf, readComposeProject, readEnvTexts } from '../../bundle/compos
 import { parseListeners, type TakenPort } from '../../bundle/compose/networks.rules.ts';
 import type { EngineMeans, ImageAccounts } from '../../bundle/plan/bundleToStart.rules.ts';
 import { type ComparableRelease, hasSameContent } from '../../bundle/plan/changes.rules.ts';
+import type { NewestApplied } from '../../bundle/plan/hostState.rules.ts';
 import { imagesToRead } from '../../bundle/plan/hostFaults.rules.ts';
 import { writtenPulls } from '../../bundle/plan/images.rules.ts';
 import { type BundleFacts, type HostFacts, type Plan, planOf } from '../../bundle/plan/plan.rules.ts';
@@ -57,13 +58,24 @@ export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signa
   const { policy, orchestrator } = host.settings;
   const known: HostFacts = {
     policyHost: policyHost instanceof Fault ? { ...anyHost, policy, orchestrator } : policyHost,
-    highestSequence: 'known' in host.state ? { known: host.state.known?.highest_sequence ?? null } : host.state,
+    newest: newestOf(host),
     applied: 'known' in host.state ? await appliedRelease(host, host.state.known, signal) : host.state,
     engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },
     waits: host.settings,
   };
   const engineFault = engine instanceof Fault ? engine : null;
   return { plan: planOf(facts, known), engineFault, isApplied, project: facts.project };
+}
+
+/** Why a host that trusts signatures cannot know that its first bundle is not an old one. */
+export const ageUnknown =
+  'no bundle was applied here before, so a signed one of any sequence is accepted; set the lowest by `sudo deployd trust reset --sequence N`';
+
+function newestOf({ state, settings }: TargetHost): Fact<NewestApplied | null> {
+  if ('unknown' in state) return state;
+  const { highest_sequence: sequence = 0, highest_sha: sha = null } = state.known ?? {};
+  if (sequence === 0) return settings.trust.bundles === null ? { known: null } : { unknown: ageUnknown };
+  return { known: { sequence, sha } };
 }
 
 async function isKnownContent(bundle: UnpackedBundle, { releases, state }: TargetHost): Promise<boolean> {

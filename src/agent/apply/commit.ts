@@ -42,7 +42,7 @@ export async function commit(
     applied_version: version,
     applied_signers: signers,
     applied_images: images.verified,
-    highest_sequence: Math.max(sequence, state.state.highest_sequence),
+    ...(sequence >= state.state.highest_sequence && { highest_sequence: sequence, highest_sha: bundle.sha }),
     production,
     production_unknown: false,
     attempt: null,

@@ -15,7 +15,7 @@ import { serviceEdgesOf, writtenServicesIn } from '../release/services.rules.ts'
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
-import { planBundle } from './bundlePlan.ts';
+import { ageUnknown, planBundle } from './bundlePlan.ts';
 import { policyHostOf } from './policyHost.ts';
 import type { Carried } from '../release/cargo.ts';
 import type { RunningTick } from '../journal/journal.ts';
@@ -64,6 +64,8 @@ export async function validateBundle(
   for (const fault of plan.warnings) tick.journal.warn(`refused of a new bundle: ${formatFault(fault)}`);
   tellRemarks(tick, 'ignored', plan.ignored);
   tellRemarks(tick, 'may not work', plan.notices.map(formatFault));
+  const isAgeUnknown = plan.not_judged.some(({ why }) => why === ageUnknown);
+  if (isAgeUnknown) tellRemarks(tick, 'not verified', [ageUnknown]);
   tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
   await compose.probe(signal);
   return { project, isApplied };

@@ -75,6 +75,8 @@ const stateSchema = Type.Object({
   applied_version: Nullable(Text),
   /** Highest `sequence` ever applied for this environment; a `down` keeps it. */
   highest_sequence: Count,
+  /** The bundle that had it; null after `deployd trust reset`. */
+  highest_sha: Type.Optional(Nullable(Sha256)),
   /** True when the last check-in or the last manifest declared this host production. */
   production: Type.Boolean(),
   last_check_in: Nullable(

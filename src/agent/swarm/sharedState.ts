@@ -103,8 +103,18 @@ export class SharedState implements StateStore {
 }
 
 /** The facts of a host that are kept if its swarm has no state yet, so that a new swarm cannot downgrade a host. */
-function outlivesSwarm({ highest_sequence, production, production_unknown }: Readonly<State>): Partial<State> {
-  return { highest_sequence, production, ...(production_unknown !== undefined && { production_unknown }) };
+function outlivesSwarm({
+  highest_sequence,
+  highest_sha,
+  production,
+  production_unknown,
+}: Readonly<State>): Partial<State> {
+  return {
+    highest_sequence,
+    production,
+    ...(highest_sha !== undefined && { highest_sha }),
+    ...(production_unknown !== undefined && { production_unknown }),
+  };
 }
 
 /** Both have their fields in the same order. */

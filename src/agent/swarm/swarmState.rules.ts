@@ -9,6 +9,7 @@ const sharedFields = [
   'applied_signers',
   'applied_images',
   'highest_sequence',
+  'highest_sha',
   'production',
   'production_unknown',
   'attempt',

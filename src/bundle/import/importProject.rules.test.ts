@@ -15,7 +15,7 @@ it('does not change a file that needs no change, with its comments and anchors',
     report: { changes: [], undecided: [], inactive_profiles: [] },
     copies: 0,
   });
-  const fixed = { schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 0 };
+  const fixed = { schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1 };
   expect(manifest).toEqual({ ...fixed, compose: ['compose.yaml'], secrets: [] });
 });
 
@@ -43,7 +43,7 @@ function verdictOn(service: string, more = '') {
       name: 'shop',
       env: 'eu-1',
       version: '1',
-      sequence: 0,
+      sequence: 1,
       production: false,
       compose: ['compose.yaml'],
     },

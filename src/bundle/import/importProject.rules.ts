@@ -151,7 +151,7 @@ function manifestOf(
       .replace(/[^a-z0-9_.-]+/g, '-')
       .replace(/^[^a-z0-9]+/, '') || 'secret';
   return {
-    ...{ schema: 1, name, env, version: '1', sequence: 0, compose },
+    ...{ schema: 1, name, env, version: '1', sequence: 1, compose },
     ...(profiles.length > 0 && { profiles }),
     ...(variables.size > 0 && { variables: Object.fromEntries(variables) }),
     secrets: secrets.map((variable) => {

@@ -1,5 +1,5 @@
 import { type Refusal, refusalWith } from '../../../machines/refusals.ts';
-import type { Manifest } from '../../../machines/types.ts';
+import type { Manifest, Sha } from '../../../machines/types.ts';
 import type { Denial } from '../../api/hostPolicy.rules.ts';
 import { formatSize } from '../../core/text.rules.ts';
 import { scopeOf } from '../../registry/imageReference.rules.ts';
@@ -112,17 +112,31 @@ export function validateSwarmLogins({ registries }: Pick<Manifest, 'registries'>
   return faults.length === 0 ? null : refusalWith('COMPOSE_REFUSED', faults);
 }
 
-/** ROLLBACK_REFUSED for a bundle older than the newest applied on this host, unless it allows a rollback and the host does not
- * deny that (spec §9). */
+/** The bundle of the highest sequence that a host has applied; an older agent did not record its digest. */
+export interface NewestApplied {
+  sequence: number;
+  sha: Sha | null;
+}
+
+/**
+ * ROLLBACK_REFUSED for a bundle that is not newer than the newest applied on this host, and another one, unless it
+ * allows a rollback and the host does not deny that (spec §9).
+ */
 export function validateRollback(
-  manifest: Manifest,
-  highestSequence: number | null,
+  { manifest, sha }: { manifest: Manifest; sha: Sha | null },
+  newest: NewestApplied | null,
   deny: readonly Denial[] = [],
 ): Refusal | null {
   const { sequence, version, agent } = manifest;
   const isDenied = deny.includes('rollback');
-  if (highestSequence === null || sequence >= highestSequence || (agent.allow_rollback && !isDenied)) return null;
-  const text = `sequence ${sequence} (version ${version}) is lower than ${highestSequence}, the highest applied here`;
+  if (newest === null || sequence > newest.sequence || (agent.allow_rollback && !isDenied)) return null;
+  const isSame = sha === null || newest.sha === null || sha === newest.sha;
+  if (sequence === newest.sequence && isSame) return null;
+  const why =
+    sequence === newest.sequence
+      ? `is the sequence of another bundle that was applied here, ${newest.sha}`
+      : `is lower than ${newest.sequence}, the highest applied here`;
+  const text = `sequence ${sequence} (version ${version}) ${why}`;
   const cure = isDenied
     ? 'raise the sequence, as policy.deny: rollback of this host outlives the flags of the bundle'
     : 'raise the sequence, or set agent.allow_rollback in manifest.json';

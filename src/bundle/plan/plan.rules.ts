@@ -21,6 +21,7 @@ import {
   validateRollback,
   validateSwarmLogins,
   validateVolumes,
+  type NewestApplied,
 } from './hostState.rules.ts';
 import { ignoredKeys } from './ignoredKeys.rules.ts';
 import { type EngineImages, type PlannedPull, plannedPulls } from './images.rules.ts';
@@ -88,7 +89,7 @@ export interface HostFacts {
   /** Its policy; with null as `paths` only the written paths are compared with the permits. */
   policyHost: PolicyHost;
   /** Null when nothing was ever applied. */
-  highestSequence: Fact<number | null>;
+  newest: Fact<NewestApplied | null>;
   /** The applied release, null without one. */
   applied: Fact<ComparableRelease | null>;
   engine: Fact<{
@@ -115,7 +116,7 @@ const noFact = { unknown: 'there is no configuration, so no host to look at' };
 
 /** Facts of no host, for a bundle that is validated by itself. */
 export const noHost: HostFacts = {
-  ...{ policyHost: anyHost, highestSequence: noFact, applied: noFact, engine: noFact },
+  ...{ policyHost: anyHost, newest: noFact, applied: noFact, engine: noFact },
 };
 
 /** The rows of each orchestrator. */
@@ -221,15 +222,15 @@ function policyJudgementOf(
   return judgeComposePolicy(project, { ...facts, ...ofEngine, host: policyHost });
 }
 
-function bundleRefusals({ manifest, project, texts }: BundleFacts, host: HostFacts): Refusal[] {
-  const { policyHost, highestSequence } = host;
+function bundleRefusals({ manifest, sha, project, texts }: BundleFacts, host: HostFacts): Refusal[] {
+  const { policyHost, newest } = host;
   return [
     validateSecretPaths(manifest),
     validateVariables({ project, texts }, manifest),
     validateProfiles(project, manifest),
     validateReferences(project, manifest),
     policyHost.orchestrator === 'swarm' ? validateSwarmLogins(manifest) : null,
-    'known' in highestSequence ? validateRollback(manifest, highestSequence.known, policyHost.policy.deny) : null,
+    'known' in newest ? validateRollback({ manifest, sha }, newest.known, policyHost.policy.deny) : null,
   ].filter((each) => each !== null);
 }
 
@@ -299,9 +300,9 @@ const onlyApplyCanValidate: Plan['not_judged'] = [
 
 const unfollowed = 'where links in the permitted paths lead was not looked at';
 
-function unknownFacts({ highestSequence, engine, policyHost }: HostFacts): Plan['not_judged'] {
+function unknownFacts({ newest, engine, policyHost }: HostFacts): Plan['not_judged'] {
   const rows: [Fact<unknown>, RefusalCode[]][] = [
-    [highestSequence, ['ROLLBACK_REFUSED']],
+    [newest, ['ROLLBACK_REFUSED']],
     [engine, ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT']],
   ];
   const hasBinds = (policyHost.policy.permit.binds ?? []).length > 0;

@@ -21,7 +21,7 @@ const base = {
   name: 'shop',
   env: 'eu-1',
   version: '1',
-  sequence: 0,
+  sequence: 1,
   compose: ['compose.yaml'],
   secrets: [],
 };

@@ -141,7 +141,7 @@ function addBundleInit(bundle: Command, run: Run): void {
 async function init(_: Session, [directory]: [string], { env }: { env: string }): Promise<Result> {
   const dir = resolve(directory);
   const name = basename(dir);
-  const manifest = { schema: 1, name, env, version: '1', sequence: 0, compose: ['compose.yaml'], secrets: [] };
+  const manifest = { schema: 1, name, env, version: '1', sequence: 1, compose: ['compose.yaml'], secrets: [] };
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   const parsed = parseManifest(text, env);
   if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);

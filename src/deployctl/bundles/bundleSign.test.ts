@@ -41,7 +41,7 @@ it('signs the content of the manifest so that a host accepts it, and prints it',
   const signature = readJson('shop.tar.gz.sigstore.json');
   const { sha256, claim } = statementOf(signature);
   expect(JSON.parse(stdout)).toEqual({ file: at('shop.tar.gz.sigstore.json'), sha256, ...claim, signer });
-  expect(claim).toEqual({ name: 'shop', env: 'eu-1', version: '1', sequence: 0 });
+  expect(claim).toEqual({ name: 'shop', env: 'eu-1', version: '1', sequence: 1 });
   const trust = { threshold: 1, keys: [publicPem], identities: [], root: null };
   expect(verifySignatures(trust, sha256, [signature])).toEqual({ verified: [{ signer, claim }], faults: [] });
 });

@@ -13,7 +13,7 @@ import type { AuditCaller } from '../core/permission.rules.ts';
 import { storageError } from '../peers/bundleStorage.ts';
 import { findBundle, findReplacement } from '../store/bundles.ts';
 import type { BundleRow, EnvRow } from '../store/database.ts';
-import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } from '../store/envs.ts';
+import { findBundleTrust, findEnv, lockEnv, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
@@ -27,7 +27,7 @@ import {
 } from './archives.ts';
 import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';
 import { bundleSizeOf } from './hostPolicies.rules.ts';
-import { requireNoRollout } from './promotion.ts';
+import { requireNoRollout, takeSequence } from './promotion.ts';
 
 /** A changed secret, for which the desired bundle must be packed again. */
 interface SecretChange {
@@ -180,13 +180,6 @@ export function resequenceBundle(
     const received = { received_at: deps.clock(), received_from: receivedFrom, replaces: null };
     return { ...bundle, sha256, sequence, size_bytes: sizeBytes, ...received };
   });
-}
-
-/** Reserves the next sequence of an environment for a bundle that is packed again; throws 404. */
-async function takeSequence({ store }: { store: Store }, env: string): Promise<number> {
-  const sequence = await reserveSequence(store, env);
-  if (sequence === null) throw notFound('env');
-  return sequence;
 }
 
 /** The bundle met the limits when it was pushed; they may have been lowered since. */

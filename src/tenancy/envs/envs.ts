@@ -15,7 +15,6 @@ import {
   listEnvs as selectEnvs,
   lockEnv,
   markEnvDeleted,
-  reserveSequence as takeSequence,
   setBundleTrust,
   setDesiredSha,
 } from '../store/envs.ts';
@@ -23,7 +22,7 @@ import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { Env, EnvDetails, Trust } from './envSchemas.ts';
-import { lockPromotable, type Promotion, requireNoRollout } from '../bundles/promotion.ts';
+import { lockPromotable, type Promotion, requireNoRollout, takeSequence } from '../bundles/promotion.ts';
 
 /** An action on an environment. */
 interface EnvAct {
@@ -84,11 +83,10 @@ export async function setDesired(
   return readEnv(deps, env);
 }
 
-/** Reserves the next sequence for a bundle of an environment; throws 404. */
+/** Reserves the next sequence for a bundle of an environment; throws as `takeSequence`. */
 export async function reserveSequence(deps: AuditDependencies, { caller, env }: EnvAct): Promise<number> {
   return deps.store.transaction().execute(async (work) => {
-    const sequence = await takeSequence(work, env);
-    if (sequence === null) throw notFound('env');
+    const sequence = await takeSequence({ store: work }, env);
     await addAuditEntry(work, auditEntry(deps, caller, { target: String(sequence), env }));
     return sequence;
   });

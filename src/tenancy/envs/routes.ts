@@ -106,7 +106,7 @@ export const envRoutes = [
     summary: 'Reserve the next sequence for a bundle of an environment',
     params: EnvParams,
     responses: { 200: Sequence },
-    errors: { 404: 'ENV_NOT_FOUND' },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'SEQUENCE_EXHAUSTED' },
     act: 'env.sequence',
     handle: async (deps, { caller, params }) =>
       answer(200, { sequence: await reserveSequence(deps, { caller, env: params.env }) }),

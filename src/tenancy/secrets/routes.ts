@@ -30,7 +30,7 @@ export const secretRoutes = [
     responses: { 200: SecretVersion },
     errors: {
       404: 'ENV_NOT_FOUND',
-      409: 'SECRETS_PENDING, DESIRED_CHANGED, ROLLOUT_ACTIVE',
+      409: 'SECRETS_PENDING, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED',
       503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
     },
     act: 'secret.set',

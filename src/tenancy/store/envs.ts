@@ -1,4 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
+import { maxSequence } from '../../api/checkIn.rules.ts';
 import type { BundleTrust } from '../../signatures/trust.ts';
 import type { EnvRow } from './database.ts';
 import type { Store } from './openStore.ts';
@@ -66,7 +67,7 @@ export async function markEnvDeleted(work: Store, name: string, now: number): Pr
 
 /**
  * Reserves the next sequence for a bundle of an environment, never the same one twice; null if the environment does not
- * exist.
+ * exist or has had the largest sequence.
  */
 export async function reserveSequence(store: Store, name: string): Promise<number | null> {
   const update = store
@@ -74,6 +75,7 @@ export async function reserveSequence(store: Store, name: string): Promise<numbe
     .set(({ eb }) => ({ last_sequence: eb('last_sequence', '+', 1) }))
     .where('name', '=', name)
     .where('deleted_at', 'is', null)
+    .where('last_sequence', '<', maxSequence)
     .returning('last_sequence');
   return (await update.executeTakeFirst())?.last_sequence ?? null;
 }

@@ -1,0 +1,85 @@
+import { endings } from '../../../machines/endings.ts';
+import { outcomeOf } from '../../../machines/fault.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Output } from '../journal/terminal.ts';
+import { acquireLock } from '../state/lock.ts';
+import { isInvalidState, type State } from '../state/state.rules.ts';
+import { readState, StateFile } from '../state/stateFile.ts';
+import { openReleases } from './releases.ts';
+import { describeLoss, withoutVolumes } from './volumes.rules.ts';
+
+type Place = Pick<Settings, 'state_dir' | 'env'>;
+
+/** The stored state of a host, for a command that corrects it. */
+type Stored = Readonly<{ file: StateFile; state: Readonly<State> }>;
+
+/**
+ * `deployd accept-volumes`: the release continues without the data of the named or all lost volumes. The next tick
+ * creates empty volumes in their place. Exits with 1 when a named volume is not lost, 75 while a tick runs.
+ */
+export async function acceptVolumes(place: Place, names: readonly string[], out: Output): Promise<number> {
+  return correct(place, out, async ({ file, state: { applied_sha, lost_volumes: lost = [] } }) => {
+    const unknown = names.filter((name) => !lost.some((each) => each.name === name));
+    if (unknown.length > 0) {
+      out.error(`not lost: ${unknown.join(', ')}`);
+      return 1;
+    }
+    if (lost.length === 0) out.log('no volume is lost');
+    const isAccepted = ({ name }: { name: string }) => names.length === 0 || names.includes(name);
+    const accepted = lost.filter(isAccepted);
+    const releases = await openReleases(place.state_dir, place.env);
+    const record = applied_sha === null ? null : await releases.readRecord(applied_sha);
+    const acceptedNames = accepted.map(({ name }) => name);
+    if (record !== null) await releases.writeRecord(record.sha, withoutVolumes(record, acceptedNames));
+    await file.update({ lost_volumes: lost.filter((each) => !isAccepted(each)) });
+    for (const each of accepted) out.log(`accepted: ${describeLoss(each)}; the next tick continues without its data`);
+    return 0;
+  });
+}
+
+/**
+ * `deployd trust reset --sequence N`: the host accepts bundles from sequence N, whatever it has applied. It is the way
+ * back after somebody signed a bundle of a very high sequence with a stolen key, and gives a new host the sequence
+ * below which it accepts nothing. Exits with 75 while a tick runs.
+ */
+export async function resetSequence(
+  { orchestrator, ...place }: Place & Pick<Settings, 'orchestrator'>,
+  sequence: number,
+  out: Output,
+): Promise<number> {
+  if (orchestrator === 'swarm') {
+    out.error('the managers of a swarm share the sequence, and this command cannot change it there');
+    return 1;
+  }
+  return correct(place, out, async ({ file, state }) => {
+    await file.update({ highest_sequence: sequence, highest_sha: null });
+    out.log(`reset: bundles from sequence ${sequence} are accepted; before, from ${state.highest_sequence}`);
+    return 0;
+  });
+}
+
+async function correct(place: Place, out: Output, change: (stored: Stored) => Promise<number>): Promise<number> {
+  try {
+    const lock = await acquireLock(place.state_dir);
+    try {
+      const stored = await storedState(place, out);
+      return stored === null ? 1 : await change(stored);
+    } finally {
+      await lock.release();
+    }
+  } catch (error) {
+    const { ending, lines } = outcomeOf(error, false);
+    for (const line of lines) out.error(line);
+    return endings[ending].meta.exit;
+  }
+}
+
+async function storedState({ state_dir, env }: Place, out: Output): Promise<Stored | null> {
+  const found = await readState(state_dir);
+  if (found !== null && (isInvalidState(found) || found.env !== env)) {
+    out.error('the state of this host cannot be read: sudo deployd doctor');
+    return null;
+  }
+  const file = new StateFile({ stateDir: state_dir, env, warn: (line) => out.error(line), rebuild: async () => ({}) });
+  return { file, state: await file.load() };
+}
