@@ -214,7 +214,7 @@ describe('a manifest', () => {
     [
       'a key that is missing',
       { sequence: undefined },
-      'write an integer from 0 that rises with every bundle of an env',
+      'write an integer from 1 to 2^48 that rises with every bundle of an env',
     ],
     ['a key that is not known', { colour: 'red' }, 'leave it out, or write one of these'],
     ['another env', { env: 'eu-2' }, 'make a bundle for each env'],

@@ -16,7 +16,7 @@ it('makes a directory of which nothing is refused, and which is packed', async (
   });
   const checked = await deployctl(['bundle', 'verify', shop]);
   expect(checked).toMatchObject({ exit: 0, stderr: '' });
-  expect(checked.stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 0, for env eu-1\n/);
+  expect(checked.stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 1, for env eu-1\n/);
   expect(await deployctl(['bundle', 'pack', shop, '--out', join(dir, 'shop.tar.gz')])).toMatchObject({ exit: 0 });
 });
 
