@@ -113,3 +113,13 @@ it.each([
   const trust = { threshold: 1, keys: [], identities: [], root: null };
   expect(await judgeImage(reference, { trust, problems: [], access, verifyImage })).toEqual({ fault });
 });
+
+it.each([401, 403, 429, 500, 503])(
+  'a registry that answers %s for the tag does not hide the signature elsewhere',
+  async (status) => {
+    registry.serveReferrers();
+    registry.answerWith(/\.sig$/, { status });
+    storeReferrer(registry, 'shop/web', digest, signImage(digest, key));
+    expect(await judge('shop/web:1')).toEqual({ digest, signers: [signer] });
+  },
+);
