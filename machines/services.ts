@@ -136,7 +136,7 @@ export interface ApplyServices<T extends CargoParts = CargoParts> {
   validateBundle: Step<T, 'desired' | 'bundle' | 'contents', 'project' | 'isApplied'>;
   readSecrets: Step<T, 'bundle', 'secrets'>;
   validateRenderedModel: Step<T, 'bundle' | 'contents' | 'project' | 'isApplied' | 'secrets', 'model'>;
-  verifyImages: Step<T, 'bundle' | 'project' | 'model', 'images'>;
+  verifyImages: Step<T, 'hold' | 'bundle' | 'project' | 'model', 'images'>;
   renderRelease: Step<T, 'bundle' | 'contents' | 'signers' | 'project' | 'secrets' | 'model' | 'images', 'release'>;
   promote: Step<T, 'bundle'>;
   pull: Step<T, 'hold' | 'bundle' | 'release'>;

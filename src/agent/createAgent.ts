@@ -249,7 +249,11 @@ function createApplyServices(provide: Provide): ApplyServices<AgentCargo> {
       'validateRenderedModel',
       async () => (await import('./apply/validate.ts')).validateRenderedModel,
     ),
-    verifyImages: provideLazy('verifyImages', async () => (await import('./apply/verifyImages.ts')).verifyImages),
+    verifyImages: provide('verifyImages', (deps, input: Carried<'hold' | 'bundle' | 'project' | 'model'>, signal) =>
+      whileApplying(deps, wantedBy(input), signal, async (waiting) =>
+        (await import('./apply/verifyImages.ts')).verifyImages(deps, input, waiting),
+      ),
+    ),
     renderRelease: provideLazy('renderRelease', async () => (await import('./apply/renderRelease.ts')).renderRelease),
     promote: provideLazy('promote', async () => (await import('./apply/commit.ts')).promote),
     pull: provide('pull', (deps, input: Carried<'hold' | 'bundle' | 'release'>, signal) =>

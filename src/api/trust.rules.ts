@@ -11,12 +11,51 @@ export interface TrustSettings {
   readonly root?: string;
 }
 
+/** `trust.images` of a host: signers for the images of some repositories, and for all other images. */
+export interface ImageTrustSettings extends TrustSettings {
+  readonly rules?: readonly ImageRule[];
+}
+
+/** The signers of the images in some repositories. */
+export interface ImageRule extends TrustSettings {
+  /** A registry, or a path in it: `ghcr.io/acme` stands for all repositories below it. */
+  readonly repository: string;
+  /**
+   * The repository that signatures name in place of `repository`, because the images were copied; `*`: any. By default
+   * signatures must name the repository that the image is pulled from.
+   */
+  readonly signed_as?: string;
+}
+
+/** The rule with the longest path that covers a repository (`registry/path`); null without one. */
+export function ruleFor(rules: readonly ImageRule[], repository: string): ImageRule | null {
+  const fitting = rules.filter((rule) => `${repository}/`.startsWith(`${rule.repository}/`));
+  return fitting.toSorted((one, other) => other.repository.length - one.repository.length)[0] ?? null;
+}
+
+/** The repository that the signatures of an image must name; null for any. */
+export function signedRepository(repository: string, rule: ImageRule | null): string | null {
+  if (rule?.signed_as === undefined) return repository;
+  return rule.signed_as === '*' ? null : `${rule.signed_as}${repository.slice(rule.repository.length)}`;
+}
+
 /** The holder of a certificate, by the exact words of it. */
 export interface TrustedIdentity {
   /** URL of the OpenID provider that knew the holder. */
   readonly issuer: string;
-  /** E-mail address or URI of the holder. */
+  /** E-mail address or URI of the holder. It may end in `*` after `@refs/tags/`, for all tags of a repository. */
   readonly subject: string;
+}
+
+/** A subject without `*`, or one that ends in it after `@refs/tags/`. */
+export const subjectPattern = '[^*]*(?:[^*]|@refs/tags/[^*]*\\*)';
+
+/** True if a trusted identity is the holder of a certificate. */
+export function isIdentity(trusted: TrustedIdentity, { issuer, subject }: TrustedIdentity): boolean {
+  if (trusted.issuer !== issuer) return false;
+  const [, prefix] = /^(.*@refs\/tags\/[^*]*)\*$/s.exec(trusted.subject) ?? [];
+  if (prefix === undefined) return trusted.subject === subject;
+  return subject.length > prefix.length && subject.startsWith(prefix);
 }
 
 /** Most signatures of one bundle, and the bytes of each as JSON, that are kept, handed out and looked at (spec §18). */

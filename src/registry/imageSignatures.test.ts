@@ -92,12 +92,52 @@ it('reads the pages of the API, whatever path their links name, and not for ever
 });
 
 it.each([401, 403, 429, 500, 503])('does not take %s for the absence of signatures', async (status) => {
-  const paths = [`${tag}.sig`, `referrers/${digest}`, tag];
-  for (const path of paths) await expect(find({ [path]: { status } })).rejects.toThrow('r.example');
-  for (const path of [`manifests/${one.descriptor.digest}`, `blobs/${one.bundle.digest}`])
-    await expect(find({ [tag]: index([one.descriptor]), ...one.answers, [path]: { status } })).rejects.toThrow(
-      'r.example',
-    );
+  const told = status === 401 ? 'r.example requires an unknown kind of login' : `r.example answers ${status}`;
+  for (const path of [`${tag}.sig`, `referrers/${digest}`, tag]) {
+    const { unanswered, forbidden } = await find({ [path]: { status } });
+    const isTag = status === 403 && !path.startsWith('referrers');
+    expect(isTag ? forbidden : unanswered).toEqual([expect.stringContaining(told)]);
+    expect(isTag ? unanswered : forbidden).toEqual([]);
+  }
+  for (const path of [`manifests/${one.descriptor.digest}`, `blobs/${one.bundle.digest}`]) {
+    const answers = { [tag]: index([one.descriptor, two.descriptor]), ...one.answers, ...two.answers };
+    const { unanswered, signatures } = await find({ ...answers, [path]: { status } });
+    expect({ unanswered, signatures }).toEqual({ unanswered: [told], signatures: [{ bundle: two.bundle.bytes }] });
+  }
+});
+
+it('looks for the fallback tag where the API does not answer', async () => {
+  const answers = { [`referrers/${digest}`]: { status: 429 }, [tag]: index([one.descriptor]), ...one.answers };
+  const { unanswered, signatures } = await find(answers);
+  expect({ unanswered, signatures }).toEqual({
+    unanswered: ['r.example answers 429'],
+    signatures: [{ bundle: one.bundle.bytes }],
+  });
+});
+
+it('does not wait for the other place once the signatures are enough', async () => {
+  const repository = openRepository(parseImageReference('r.example/shop/web:1'), {
+    loginOf: () => null,
+    get: ({ href }) => {
+      const answer = simply([layer], payload)[href.replace(`${base}/`, '')];
+      if (answer === undefined) return new Promise(() => undefined);
+      return Promise.resolve({ status: 404, headers: {}, body: Buffer.alloc(0), ...answer });
+    },
+  });
+  const { signatures } = await findSignatures(repository, digest, (found) => found.length > 0);
+  expect(signatures).toEqual([{ payload: payload.bytes, annotations }]);
+});
+
+it('reads a signature behind any number of attestations', async () => {
+  const predicate = { 'dev.sigstore.bundle.predicateType': 'https://slsa.dev/provenance/v1' };
+  const origins = Array.from({ length: 100 }, (_, at) => referrer(`origin ${at}`, { annotations: predicate }));
+  const listed = { [tag]: index([...origins, one].map(({ descriptor }) => descriptor)), ...one.answers };
+  const plain = await find(Object.assign(listed, ...origins.map(({ answers }) => answers)) as Answers);
+  expect(plain).toMatchObject({ faults: [], signatures: [{ bundle: one.bundle.bytes }] });
+  const named = origins.map(({ descriptor }) => ({ ...descriptor, annotations: predicate }));
+  const { asked, signatures } = await find({ [tag]: index([...named, one.descriptor]), ...one.answers });
+  expect(signatures).toHaveLength(1);
+  expect(asked).toHaveLength(5);
 });
 
 it.each<[string, object]>([
@@ -224,7 +264,8 @@ it('looks at 64 of 10 000 signatures of either kind, and says so', async () => {
     ...one.answers,
   });
   expect(signatures).toHaveLength(128);
-  const fault = 'there are 10000 signatures, and no more than the first 64 are looked at';
-  expect(faults).toEqual([fault, fault]);
-  expect(asked.length).toBeLessThan(200);
+  const fault = 'there are more than 64 signatures, and only the first 64 are read';
+  const referring = '10000 manifests refer to the image, and only the first 512 are read';
+  expect(faults.toSorted()).toEqual([referring, fault, fault].toSorted());
+  expect(asked.length).toBeLessThan(240);
 });

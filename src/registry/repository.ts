@@ -17,6 +17,9 @@ export interface RegistryAnswer {
   body: Buffer;
 }
 
+/** An answer with the host that gave it, which is another one after a redirect. */
+export type RepositoryAnswer = RegistryAnswer & { host: string };
+
 /** How registries are reached: one GET, without redirects, with whatever status it is answered; throws `RegistryError`. */
 export interface RegistryAccess {
   get: (url: URL, headers: Record<string, string>) => Promise<RegistryAnswer>;
@@ -33,7 +36,7 @@ export interface Repository {
    * redirects. The login goes to the registry and the token service that it names, the token to the registry alone.
    * Throws `RegistryError`; the caller checks the status.
    */
-  get: (path: string, accept: string) => Promise<RegistryAnswer>;
+  get: (path: string, accept: string) => Promise<RepositoryAnswer>;
 }
 
 /** Opens the repository of an image; nothing is asked yet. */
@@ -57,7 +60,10 @@ export function openRepository(image: ImageReference, access: RegistryAccess): R
         from = redirectTarget(answer.headers.location, from, registry);
         answer = from.origin === url.origin ? await send(from, accept) : await access.get(from, { accept });
       }
-      return answer;
+      return {
+        ...answer,
+        host: from.origin === url.origin ? registry : `${from.host}, to which ${registry} redirects,`,
+      };
     },
   };
 }
@@ -66,9 +72,9 @@ export function openRepository(image: ImageReference, access: RegistryAccess): R
  * The body of an answer; null if the repository does not have it. Throws `RegistryError` for any other status than 200
  * and 404.
  */
-export function bodyOf({ status, body }: RegistryAnswer, { registry }: Repository): Buffer | null {
+export function bodyOf({ status, body, host }: RepositoryAnswer): Buffer | null {
   if (status === 404) return null;
-  if (status !== 200) throw new RegistryError(`${registry} answers ${status}`);
+  if (status !== 200) throw new RegistryError(`${host} answers ${status}`);
   return body;
 }
 
@@ -166,7 +172,7 @@ export async function imageDigest(reference: string, access: RegistryAccess): Pr
 /** The same for a tag of a repository. */
 export async function digestOfTag({ registry, get }: Repository, tag: string): Promise<string> {
   const answer = await get(`manifests/${tag}`, manifestTypes.join(', '));
-  if (answer.status !== 200) throw new RegistryError(`${registry} answers ${answer.status}`);
+  if (answer.status !== 200) throw new RegistryError(`${answer.host} answers ${answer.status}`);
   const digest = digestOf(answer.body);
   const told = answer.headers['docker-content-digest'];
   if (told !== undefined && told !== digest)

@@ -72,7 +72,7 @@ export function signatureRefusal(verdict: SignatureVerdict): Refusal | null {
 /** The missing part of the signatures that a trust requires, with up to ten faults; null if enough signers signed. */
 export function missingSignatures(
   { threshold, signers, count, faults }: SignatureVerdict,
-  trust: 'trust.bundles' | 'trust.images',
+  trust: string,
 ): string | null {
   if (signers.length >= threshold) return null;
   const found = count === 0 ? 'there is no signature' : signedBy(signers);

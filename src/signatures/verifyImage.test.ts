@@ -14,6 +14,7 @@ import { verifyImage } from './verifyImage.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 const other = `sha256:${'b'.repeat(64)}`;
+const image = { digest, nameFault: () => null };
 const signerOf = ({ hint }: { hint: string }) => `key SHA256:${hint.replace('=', '')}`;
 const bundled = (json: unknown): ImageSignature => ({ bundle: Buffer.from(JSON.stringify(json)) });
 const payload = simplePayload(digest);
@@ -21,7 +22,7 @@ const holder = 'release@example.com (https://id.example)';
 
 /** Why a signature is not believed; null for one that is. */
 function faultOf(signature: ImageSignature, trust: BundleTrust): string | null {
-  const { signers, faults } = verifyImage(trust, digest, [signature]);
+  const { signers, faults } = verifyImage(trust, image, [signature]);
   return signers.length > 0 ? null : faults.join();
 }
 
@@ -36,7 +37,7 @@ describe.each([
     ['cosign 3', bundled(signImage(digest, signing))],
   ])('is accepted in the form of %s', (_form, signature) => {
     const trust = { ...byKey, keys: [key.publicPem, signing.publicPem] };
-    expect(verifyImage(trust, digest, [signature])).toEqual({ signers: [signerOf(signing)], faults: [] });
+    expect(verifyImage(trust, image, [signature])).toEqual({ signers: [signerOf(signing)], faults: [] });
   });
 });
 
@@ -44,17 +45,17 @@ it.each([
   ['cosign 2', sigstore.signSimply(simplePayload(digest))],
   ['cosign 3', bundled(sigstore.sign(statementAboutImage(digest)))],
 ])('accepts the holder of a certificate in the form of %s', (_form, signature) => {
-  expect(verifyImage(byIdentity, digest, [signature])).toEqual({ signers: [holder], faults: [] });
+  expect(verifyImage(byIdentity, image, [signature])).toEqual({ signers: [holder], faults: [] });
   expect(faultOf(signature, byKey)).toMatch(/no identity is trusted/);
 });
 
 it('counts a signer once, in whatever forms, and reports the place of each rejected signature', () => {
   const signatures = [signSimply(simplePayload(digest), key), bundled({}), bundled(signImage(digest, key))];
-  expect(verifyImage(byKey, digest, signatures)).toEqual({
+  expect(verifyImage(byKey, image, signatures)).toEqual({
     signers: [signerOf(key)],
     faults: [expect.stringMatching(/^signature 2: it is not a Sigstore bundle v0\.3/)],
   });
-  expect(verifyImage({ ...byKey, root: '{' }, digest, signatures)).toEqual({
+  expect(verifyImage({ ...byKey, root: '{' }, image, signatures)).toEqual({
     signers: [],
     faults: ['the trust root is not JSON'],
   });
@@ -66,13 +67,30 @@ it('reports several signers in order, and a bundle that is not JSON', () => {
   const expected = others.map(signerOf).sort();
   for (const order of [others, others.toReversed()]) {
     const signatures = order.map((each) => signSimply(payload, each));
-    expect(verifyImage(trust, digest, signatures).signers).toEqual(expected);
+    expect(verifyImage(trust, image, signatures).signers).toEqual(expected);
   }
   expect(faultOf({ bundle: Buffer.from('{') }, byKey)).toBe('signature 1: its Sigstore bundle is not JSON');
 });
 
-it('accepts a digest under any name: the image may be copied to another registry', () => {
-  expect(faultOf(signSimply(simplePayload(digest, 'elsewhere.example/x'), key), byKey)).toBeNull();
+it.each([
+  ['a payload', signSimply(simplePayload(digest, 'elsewhere.example/x'), key)],
+  [
+    'a statement',
+    bundled(
+      signStatement(
+        {
+          ...statementAboutImage(digest),
+          subject: [{ ...statementAboutImage(digest).subject[0], name: 'elsewhere.example/x' }],
+        },
+        key,
+      ),
+    ),
+  ],
+])('refuses %s that names another repository', (_form, signature) => {
+  const nameFault = (name: string) => (name === 'shop/web' ? null : `it names ${name}`);
+  const { signers, faults } = verifyImage(byKey, { digest, nameFault }, [signature]);
+  expect({ signers, faults }).toEqual({ signers: [], faults: ['signature 1: it names elsewhere.example/x'] });
+  expect(faultOf(signature, byKey)).toBeNull();
 });
 
 it.each<[string, object | string]>([

@@ -13,10 +13,18 @@ export interface ImageVerification {
   faults: string[];
 }
 
-/** Verifies signatures of the image with this digest (`sha256:…`), offline (spec §18). */
+/** The image that signatures must be of. */
+export interface SignedImage {
+  /** `sha256:…` */
+  digest: string;
+  /** Why the repository that a signature names is not the one that it must name; null if it is. */
+  nameFault: (reference: string) => string | null;
+}
+
+/** Verifies signatures of an image, offline (spec §18). */
 export function verifyImage(
   trust: BundleTrust,
-  digest: string,
+  image: SignedImage,
   signatures: readonly ImageSignature[],
 ): ImageVerification {
   const verifier = openVerifier(trust);
@@ -25,7 +33,7 @@ export function verifyImage(
   for (const [index, signature] of signatures.entries()) {
     try {
       signers.add(
-        'bundle' in signature ? ofBundle(signature.bundle, digest, verifier) : ofSimple(signature, digest, verifier),
+        'bundle' in signature ? ofBundle(signature.bundle, image, verifier) : ofSimple(signature, image, verifier),
       );
     } catch (error) {
       faults.push(`signature ${index + 1}: ${reasonOf(error)}`);
@@ -34,19 +42,20 @@ export function verifyImage(
   return { signers: [...signers].sort(), faults };
 }
 
-function ofBundle(bundle: Buffer, digest: string, verifier: SignatureVerifier): string {
+/** cosign 3 names no repository in its statement, so only the digest says what it is about. */
+function ofBundle(bundle: Buffer, image: SignedImage, verifier: SignatureVerifier): string {
   const signature = readSignature(parseStrictly(bundle.toString('utf8'), 'its Sigstore bundle'));
   const statement = statementJsonIn(signature);
   if (!validateImageStatement(statement))
     throw new SignatureFault(`its statement is not one about an image: ${formatSchemaErrors(validateImageStatement)}`);
-  const { subject } = statement;
-  requireDigest(`sha256:${subject[0].digest.sha256}`, digest);
+  const { digest, name = '' } = statement.subject[0];
+  requireImage({ digest: `sha256:${digest.sha256}`, name: name === '' ? null : name }, image);
   return verifier.signerOf(signature);
 }
 
 /** Such a signature does not name its key: each that is trusted is tried. */
-function ofSimple(signature: SimpleSignature, digest: string, verifier: SignatureVerifier): string {
-  requireDigest(digestSigned(signature.payload), digest);
+function ofSimple(signature: SimpleSignature, image: SignedImage, verifier: SignatureVerifier): string {
+  requireImage(imageSigned(signature.payload), image);
   const { certificate } = readAnnotations(signature);
   if (certificate !== null) return verifier.signerOf(bundleOf(signature, ''), signature.payload);
   for (const hint of verifier.keys.keys()) {
@@ -56,8 +65,10 @@ function ofSimple(signature: SimpleSignature, digest: string, verifier: Signatur
   throw new SignatureFault('it is by no key that is trusted');
 }
 
-function requireDigest(signed: string, digest: string): void {
-  if (signed !== digest) throw new SignatureFault(`it is of another image (${signed})`);
+function requireImage(signed: NamedImage, { digest, nameFault }: SignedImage): void {
+  if (signed.digest !== digest) throw new SignatureFault(`it is of another image (${signed.digest})`);
+  const fault = signed.name === null ? null : nameFault(signed.name);
+  if (fault !== null) throw new SignatureFault(fault);
 }
 
 /** Null when the signature is not by the key that was tried; other faults are thrown. */
@@ -70,15 +81,19 @@ function signerOrNull(verify: () => string): string | null {
   }
 }
 
-/**
- * The digest (`sha256:…`) of the image that a payload is about. The name in it (`docker-reference`) counts for nothing:
- * the digest says what the image is, under whatever name it was copied to another registry. Throws `SignatureFault`.
- */
-export function digestSigned(payload: Buffer): string {
+/** The image that a signature is about: its digest (`sha256:…`), and the repository that it names. */
+interface NamedImage {
+  digest: string;
+  name: string | null;
+}
+
+/** The image that a payload is about. Throws `SignatureFault`. */
+export function imageSigned(payload: Buffer): NamedImage {
   const json = parseStrictly(payload.toString('utf8'), 'its payload');
   if (!validatePayload(json))
     throw new SignatureFault(`its payload is not one about an image: ${formatSchemaErrors(validatePayload)}`);
-  return json.critical.image['docker-manifest-digest'];
+  const { identity, image } = json.critical;
+  return { digest: image['docker-manifest-digest'], name: identity['docker-reference'] };
 }
 
 /** The signature itself, and the certificate of its signer in DER; null for the signature of a key. Throws `SignatureFault`. */

@@ -6,7 +6,7 @@ import {
   signStatement,
   statementAbout,
 } from '../../fixtures/world/signatures/signBundle.ts';
-import { byIdentity, byKey, claim, key, sha256, sigstore } from '../../fixtures/world/signatures/trusted.ts';
+import { byIdentity, byKey, claim, key, release, sha256, sigstore } from '../../fixtures/world/signatures/trusted.ts';
 import type { BundleTrust } from './trust.ts';
 import { signBundle as createSignature } from './sign/signBundle.ts';
 import { verifySignatures } from './verifySignatures.ts';
@@ -43,6 +43,32 @@ it('accepts the holder of a certificate', () => {
   const { verified, faults } = verify(sigstore.sign(statementAbout(sha256, claim)), byIdentity);
   expect(faults).toEqual([]);
   expect(verified).toEqual([{ signer: 'release@example.com (https://id.example)', claim }]);
+});
+
+it.each([
+  ['v1.2', 'v*', true],
+  ['v1.2', '*', true],
+  ['v1.2', 'w*', false],
+  ['', '*', false],
+])('takes a signature for the tag %j as one of the trusted tags %j: %s', (tag, pattern, isTrusted) => {
+  const workflow = 'https://git.example/acme/web/release.yml@refs/tags/';
+  const trust = { ...byIdentity, identities: [{ ...release, subject: `${workflow}${pattern}` }] };
+  const signed = sigstore.sign(statementAbout(sha256, claim), { subject: `${workflow}${tag}` });
+  const signers = verify(signed, trust).verified.map((each) => each.signer);
+  expect(signers).toEqual(isTrusted ? [`${workflow}${pattern} (https://id.example)`] : []);
+  const branch = sigstore.sign(statementAbout(sha256, claim), {
+    subject: `https://git.example/acme/web/release.yml@refs/heads/x@refs/tags/${tag}`,
+  });
+  expect(verify(branch, trust).verified).toEqual([]);
+});
+
+it('counts signatures for two tags as one signer', () => {
+  const workflow = 'https://git.example/acme/web/release.yml@refs/tags/';
+  const trust = { ...byIdentity, identities: [{ ...release, subject: `${workflow}*` }] };
+  const signed = ['v1', 'v2'].map((tag) => sigstore.sign(statementAbout(sha256, claim), { subject: workflow + tag }));
+  const { verified } = verifySignatures(trust, sha256, signed);
+  expect(verified).toHaveLength(2);
+  expect(new Set(verified.map((each) => each.signer)).size).toBe(1);
 });
 
 it('reports each rejected signature, by its place', () => {

@@ -3,6 +3,7 @@ import type { Bundle } from '@sigstore/bundle';
 import { crypto, dsse } from '@sigstore/core';
 import { TrustedRoot } from '@sigstore/protobuf-specs';
 import { type SignedEntity, toSignedEntity, toTrustMaterial, type TrustMaterial, Verifier } from '@sigstore/verify';
+import { isIdentity } from '../api/trust.rules.ts';
 import { printable } from '../core/text.rules.ts';
 import { SignatureFault, type Verification, type VerifiedSignature } from './judgement.rules.ts';
 import { readSignature, statementIn } from './readSignature.ts';
@@ -35,7 +36,7 @@ export interface SignatureVerifier {
   /** The usable keys, by the hint with which a signature names them. */
   keys: ReadonlyMap<string, PublicKey>;
   /**
-   * The author of a signature: `key SHA256:…`, or subject and issuer of an identity. Keys need no log entry. Identities
+   * The author of a signature: `key SHA256:…`, or subject and issuer of the trusted identity. Keys need no log entry. Identities
    * need one, a certificate that its authority logged (SCT), and a verified time. `payload` is what a signature without
    * an envelope is of. Throws `SignatureFault`, or an error of the library.
    */
@@ -160,9 +161,10 @@ function verifyByCertificate(entity: SignedEntity, { trust, root }: Context): st
   const thresholds = { ctlogThreshold: 1, tlogThreshold: 1, timestampThreshold: 1 };
   const { identity } = new Verifier(materialOf(root), thresholds).verify(entity);
   const [subject, issuer] = [identity?.subjectAlternativeName ?? '', identity?.extensions?.issuer ?? ''];
-  if (!trust.identities.some((trusted) => trusted.subject === subject && trusted.issuer === issuer))
+  const trusted = trust.identities.find((each) => isIdentity(each, { issuer, subject }));
+  if (trusted === undefined)
     throw new SignatureFault(`it is by ${printable(subject)} (${printable(issuer)}), who is not trusted`);
-  return `${subject} (${issuer})`;
+  return `${trusted.subject} (${issuer})`;
 }
 
 function materialOf(root: TrustRoot | null, publicKey: TrustMaterial['publicKey'] = noKey): TrustMaterial {

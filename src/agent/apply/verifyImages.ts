@@ -1,18 +1,33 @@
-import { failedFault, refusedFault } from '../../../machines/fault.ts';
+import { createHash } from 'node:crypto';
+import { failedFault, refusedFault, stoppedFault } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/types.ts';
-import type { TrustSettings } from '../../api/trust.rules.ts';
+import { type ImageRule, type ImageTrustSettings, ruleFor, signedRepository } from '../../api/trust.rules.ts';
 import { writtenImages } from '../../bundle/compose/composeProject.rules.ts';
 import { printable } from '../../core/text.rules.ts';
-import { isImageId, parseImageReference, registryOf } from '../../registry/imageReference.rules.ts';
-import { findSignatures } from '../../registry/imageSignatures.ts';
-import { digestOfTag, openRepository, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
+import {
+  type ImageReference,
+  isImageId,
+  parseImageReference,
+  registryOf,
+} from '../../registry/imageReference.rules.ts';
+import { findSignatures, type FoundSignatures } from '../../registry/imageSignatures.ts';
+import {
+  digestOfTag,
+  openRepository,
+  type RegistryAccess,
+  RegistryError,
+  type Repository,
+} from '../../registry/repository.ts';
+import type { ImageSignature } from '../../signatures/formats.ts';
 import { missingSignatures } from '../../signatures/judgement.rules.ts';
 import { readTrust, type ReadTrust } from '../../signatures/signatureFiles.ts';
+import { type BundleTrust, readPublicKey } from '../../signatures/trust.ts';
 import type { verifyImage } from '../../signatures/verifyImage.ts';
-import type { VerifiedImage } from '../state/state.rules.ts';
+import type { State, VerifiedImage } from '../state/state.rules.ts';
+import type { StateStore } from '../state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Vault } from '../secrets/vault.ts';
-import { type Registries, registryLoginsOf } from '../engine/registries.ts';
+import { maxPauseS, type Registries, registryLoginsOf } from '../engine/registries.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { AgentCargo, Carried } from '../release/cargo.ts';
@@ -22,6 +37,7 @@ export interface ImageDependencies {
   readonly settings: Settings;
   readonly vault: Vault;
   readonly registries: Registries;
+  readonly state: StateStore;
   readonly recordDecision: (decision: Decision) => void;
 }
 
@@ -44,35 +60,107 @@ export async function verifyImages(
 }
 
 /**
- * Verifies each image once, by its reference as compose rendered it, so that services with the same reference get the
- * same digest.
+ * Verifies all images side by side, each once, by its reference as compose rendered it, so that services with the same
+ * reference get the same digest. Remembers what was verified, and the pauses that registries asked for.
  */
 async function judgeAll(
   deps: ImageDependencies,
-  { bundle, services, trust }: { bundle: Bundle; services: ServiceFingerprints; trust: TrustSettings },
+  { bundle, services, trust }: { bundle: Bundle; services: ServiceFingerprints; trust: ImageTrustSettings },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ImageVerdict>> {
-  const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
+  const [memory, pauses] = [new ImageMemory(deps.state.state.trusted_images), pausesIn(deps.state.state)];
+  const bounds = { limitS: 2 * deps.settings.http_timeout_s, pauses };
+  const access = deps.registries.open(registryLoginsOf(deps, bundle), signal, bounds);
   deps.vault.noteUntrackedSecrets(); // tokens of registries
-  const read = await readTrust(trust);
   const { verifyImage } = await import('../../signatures/verifyImage.ts');
-  const verdicts = new Map<string, ImageVerdict>();
+  const users = new Map(
+    [...services].reverse().map(([service, { image }]) => [deps.vault.reveal(image), service] as const),
+  );
   try {
-    for (const [service, { image: concealed }] of services) {
-      const image = deps.vault.reveal(concealed);
-      if (verdicts.has(image)) continue;
-      const verdict = await judgeImage(image, { ...read, access, verifyImage }).catch((error: unknown) => {
+    const judged = [...users].map(async ([image, service]) => {
+      const context = { ...(await trustOf(image, trust)), access, verifyImage, memory };
+      const verdict = await judgeImage(image, context).catch((error: unknown) => {
         if (!(error instanceof RegistryError)) throw error;
         // the message contains it URL-encoded, a form that redaction does not know
         const why = deps.vault.isSecretFree(registryOf(image)) ? error.message : 'its registry cannot be asked';
         throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${why}`);
       });
-      verdicts.set(image, verdict);
-    }
+      return [image, verdict] as const;
+    });
+    const settled = await Promise.allSettled(judged);
+    await remember(deps, memory, pauses);
+    const failed = settled.find((each) => each.status === 'rejected');
+    if (failed !== undefined) throw signal.aborted ? stoppedFault() : failed.reason;
+    return new Map(settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
   } finally {
     access.close();
   }
-  return verdicts;
+}
+
+/** The rule for an image, and the trust that it or, without one, `trust.images` describes. */
+async function trustOf(reference: string, trust: ImageTrustSettings): Promise<ReadTrust & { rule: ImageRule | null }> {
+  const rule = ruleFor(trust.rules ?? [], repositoryOf(parseImageReference(reference)));
+  return { ...(await readTrust(rule ?? trust)), rule };
+}
+
+function repositoryOf({ registry, repository }: Pick<ImageReference, 'registry' | 'repository'>): string {
+  return `${registry}/${repository}`;
+}
+
+/** The pauses of registries that last; a longer one than is ever kept means that the clock was set back. */
+function pausesIn({ registry_pauses: kept = [] }: Readonly<State>): Map<string, number> {
+  const ends = kept.map(({ host, until }) => [host, Date.parse(until)] as const);
+  return new Map(ends.filter(([, until]) => until <= Date.now() + maxPauseS * 1000));
+}
+
+/** Writes what is new into state.json; names of hosts that contain a secret are left out. */
+async function remember(
+  { state, vault }: ImageDependencies,
+  memory: ImageMemory,
+  pauses: ReadonlyMap<string, number>,
+): Promise<void> {
+  const lasting = [...pauses].filter(([host, until]) => until > Date.now() && vault.isSecretFree(host));
+  const registry_pauses = lasting.map(([host, until]) => ({ host, until: new Date(until).toISOString() }));
+  const { registry_pauses: before = [] } = state.state;
+  if (!memory.isChanged && registry_pauses.length === 0 && before.length === 0) return;
+  await state.update({ trusted_images: memory.entries(), registry_pauses });
+}
+
+type RememberedImage = NonNullable<State['trusted_images']>[number];
+
+/** Images that are remembered at most. */
+const maxRemembered = 256;
+
+/** The digests that were verified under a trust: the same keys, identities, root, threshold and name need no registry. */
+export class ImageMemory {
+  isChanged = false;
+  readonly #signers: Map<string, RememberedImage>;
+
+  constructor(remembered: readonly RememberedImage[] = []) {
+    this.#signers = new Map(remembered.map((each) => [`${each.digest} ${each.trust}`, each]));
+  }
+
+  signersOf(digest: string, trust: string): readonly string[] | null {
+    return this.#signers.get(`${digest} ${trust}`)?.signers ?? null;
+  }
+
+  add(image: RememberedImage): void {
+    this.isChanged = true;
+    this.#signers.set(`${image.digest} ${image.trust}`, image);
+  }
+
+  /** The newest last. */
+  entries(): RememberedImage[] {
+    return [...this.#signers.values()].slice(-maxRemembered);
+  }
+}
+
+/** The sha256 of a trust, and of the name that signatures must have. */
+function trustDigest({ threshold, keys, identities, root }: BundleTrust, name: string | null): string {
+  const hints = keys.map((pem) => readPublicKey(pem)).map((key) => (typeof key === 'string' ? key : key.hint));
+  const holders = identities.map(({ issuer, subject }) => JSON.stringify([issuer, subject]));
+  const parts = [threshold, hints.toSorted(), holders.toSorted(), root, name];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 /** The images with their digests, which the service definitions name from here on. Throws `SIGNATURE_REFUSED`. */
@@ -113,27 +201,66 @@ export type ImageVerdict = { digest: string; signers: string[] } | { fault: stri
 interface JudgeContext extends ReadTrust {
   access: RegistryAccess;
   verifyImage: typeof verifyImage;
+  /** The rule that the trust is of; null for `trust.images` itself. */
+  rule?: ImageRule | null;
+  memory?: ImageMemory;
 }
 
 /**
- * Verifies the image that a reference currently names in its registry. Throws `RegistryError` when the registry cannot
- * be reached.
+ * Verifies the image that a reference currently names in its registry. Enough signatures are enough, whatever the
+ * registry answers elsewhere. Throws `RegistryError` when it is unknown whether there are more.
  */
 export async function judgeImage(
   reference: string,
-  { trust, problems, access, verifyImage }: JudgeContext,
+  { trust, problems, access, verifyImage, rule = null, memory = new ImageMemory() }: JudgeContext,
 ): Promise<ImageVerdict> {
   const image = parseImageReference(reference);
   const unverifiable = unverifiableReason(reference, image.digest);
   if (unverifiable !== null) return { fault: unverifiable };
   const repository = openRepository(image, access);
   const digest = image.digest ?? (await digestOfTag(repository, image.tag ?? 'latest'));
-  const found = await findSignatures(repository, digest);
-  const { signers, faults } = verifyImage(trust, digest, found.signatures);
-  const all = [...faults, ...found.faults, ...problems];
-  const count = found.signatures.length + found.faults.length;
-  const missing = missingSignatures({ threshold: trust.threshold, signers, count, faults: all }, 'trust.images');
-  return missing === null ? { digest, signers } : { fault: missing };
+  const name = signedRepository(repositoryOf(image), rule);
+  const underTrust = trustDigest(trust, name);
+  const known = memory.signersOf(digest, underTrust);
+  if (known !== null) return { digest, signers: [...known] };
+  const signed = { digest, nameFault: (other: string) => nameFault(other, name) };
+  const isEnough = (signatures: ImageSignature[]) =>
+    verifyImage(trust, signed, signatures).signers.length >= trust.threshold;
+  const found = await findSignatures(repository, digest, isEnough);
+  const { signers, faults } = verifyImage(trust, signed, found.signatures);
+  const missing = missingSignatures(
+    {
+      ...{ threshold: trust.threshold, signers, count: found.signatures.length + found.faults.length },
+      faults: [...faults, ...found.faults, ...found.forbidden, ...problems],
+    },
+    rule === null ? 'trust.images' : `the rule of trust.images for ${rule.repository}`,
+  );
+  if (missing !== null) {
+    await requireAnswers(repository, image, found);
+    return { fault: missing };
+  }
+  memory.add({ digest, trust: underTrust, signers });
+  return { digest, signers };
+}
+
+/** Why a signature may not name a repository; null if it may. */
+function nameFault(reference: string, expected: string | null): string | null {
+  const named = repositoryOf(parseImageReference(reference));
+  if (expected === null || named === expected) return null;
+  return `it names ${printable(named)} and not ${printable(expected)} (a rule of trust.images may permit that: signed_as)`;
+}
+
+/**
+ * Throws `RegistryError` unless the registry said of each place whether there are signatures. 403 for a tag counts as a missing tag
+ * if the image itself can be read.
+ */
+async function requireAnswers(
+  repository: Repository,
+  { digest }: ImageReference,
+  { unanswered, forbidden }: FoundSignatures,
+): Promise<void> {
+  if (unanswered.length > 0) throw new RegistryError([...new Set(unanswered)].join('; '));
+  if (forbidden.length > 0 && digest !== null) await digestOfTag(repository, digest);
 }
 
 function unverifiableReason(reference: string, digest: string | null): string | null {

@@ -19,12 +19,19 @@ const anEnv = 'must be 1 to 63 lower-case letters, digits and hyphens, the first
 const trustParts = {
   threshold: 'a whole number of signers, from 1 to 128',
   keys: 'a list of at most 64 PEM files, each an absolute path',
-  identities: 'a list of at most 64 of {issuer, subject}',
+  identities: 'a list of at most 64 of {issuer, subject}; a subject may end in "*" after "@refs/tags/"',
   root: 'an absolute path',
 };
-const aTrust = `must be a mapping with the keys ${Object.entries(trustParts)
-  .map(([key, allowed]) => `${key} (${allowed})`)
-  .join(', ')}`;
+const rules =
+  'a list of at most 64 of the same keys with repository (a registry or a path in it, such as ghcr.io/acme) and signed_as (the repository that signatures name instead, "*" for any)';
+const aTrustOf = (parts: object) =>
+  `must be a mapping with the keys ${Object.entries(parts)
+    .map(([key, allowed]) => `${key} (${allowed})`)
+    .join(', ')}`;
+const theTrusts = [
+  ['trust.bundles', aTrustOf(trustParts)],
+  ['trust.images', aTrustOf({ ...trustParts, rules })],
+] as const;
 const aPart = (name: keyof typeof trustParts) => `must be ${trustParts[name]}`;
 
 it.each([
@@ -83,7 +90,7 @@ it.each([
 });
 
 it.each([
-  ['5', '', aTrust],
+  ['5', '', 'a trust'],
   ['{ key: [/a] }', '.key', 'unknown'],
   ['{ threshold: 0 }', '.threshold', aPart('threshold')],
   ['{ threshold: 129 }', '.threshold', aPart('threshold')],
@@ -102,10 +109,43 @@ it.each([
   ['{ identities: [{ issuer: i, subject: "s\\u200bs" }] }', '.identities.0.subject', aPart('identities')],
   ['{ identities: [{ issuer: i, subject: s }, { subject: s, issuer: i }] }', '.identities', aPart('identities')],
 ])('the trust %s is reported with the allowed values', (trust, key, message) => {
-  for (const name of ['trust.bundles', 'trust.images'])
+  for (const [name, aTrust] of theTrusts) {
+    const told = message.replace('a trust', aTrust).replace('unknown', `unknown key; ${name} ${aTrust}`);
     expect(problemsOf([...required, `trust: { ${name.slice(6)}: ${trust} }`])).toEqual([
-      { line: 6, key: `${name}${key}`, message: message.replace('unknown', `unknown key; ${name} ${aTrust}`) },
+      { line: 6, key: `${name}${key}`, message: told },
     ]);
+  }
+});
+
+it.each([
+  ['ghcr.io/acme', true],
+  ['registry.example:5000', true],
+  ['localhost/web', true],
+  ['docker.io/library/web_site', true],
+  ['acme/web', false],
+  ['ghcr.io/acme/', false],
+  ['ghcr.io/acme:1', false],
+  ['https://ghcr.io', false],
+])('a rule for the images of %s is valid: %s', (repository, isValid) => {
+  const problems = problemsOf([
+    ...required,
+    `trust: { images: { rules: [{ repository: "${repository}", keys: [/a] }] } }`,
+  ]);
+  expect(problems).toEqual(
+    isValid ? [] : [{ line: 6, key: 'trust.images.rules.0.repository', message: `must be ${rules}` }],
+  );
+});
+
+it.each([
+  ['https://git.example/a/b.yml@refs/tags/*', true],
+  ['https://git.example/a/b.yml@refs/tags/v1.*', true],
+  ['https://git.example/a/*', false],
+  ['*@example.com', false],
+  ['https://git.example/a/b.yml@refs/tags/*.1', false],
+])('the subject %s is valid: %s', (subject, isValid) => {
+  const identity = `{ issuer: i, subject: "${subject}" }`;
+  const problems = problemsOf([...required, `trust: { bundles: { identities: [${identity}], root: /r } }`]);
+  expect(problems.map(({ key }) => key)).toEqual(isValid ? [] : ['trust.bundles.identities.0.subject']);
 });
 
 const windowParts = {

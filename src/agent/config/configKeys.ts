@@ -19,7 +19,7 @@ import {
   textLike,
   trueOrFalse,
 } from '../../core/config/keyTable.ts';
-import { limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
+import { imageTrustBy, limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 
 const secondsPerDay = 86_400;
 const bytesPerGiB = 2 ** 30;
@@ -119,9 +119,9 @@ export const configTable = keyTableOf({
   ),
   'trust.images': guard(
     optional(
-      nullable(trustBy(absolutePath)),
+      nullable(imageTrustBy(absolutePath)),
       null,
-      'Trusted signers of all images of a bundle, with signatures in their registry: a mapping; default: no signatures are required.',
+      'Trusted signers of all images of a bundle, with signatures in their registry: a mapping; `rules` name other signers for the images of a registry or repository. Default: no signatures are required.',
     ),
   ),
   keep_releases: optional(

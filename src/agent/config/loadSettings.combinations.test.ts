@@ -83,6 +83,19 @@ it.each<[TrustSettings | null, string[]]>([
   expect(validateCombinations({ ...valid, trust: { bundles: trust, images: trust } }, false)).toEqual(problems);
 });
 
+it.each<[object, string[]]>([
+  [{ rules: [{ repository: 'ghcr.io', keys: [key] }] }, []],
+  [{ keys: [key], rules: [{ repository: 'ghcr.io', keys: [key] }] }, []],
+  [{ rules: [{ repository: 'ghcr.io' }] }, ['must name keys or identities, or be left out in the rule for ghcr.io']],
+  [
+    { threshold: 2, keys: [key], rules: ['a', 'a'].map((each) => ({ repository: `${each}.example`, keys: [key] })) },
+    ['must have a threshold that can be met: it is 2, and 1 can sign', 'must have one rule for a.example'],
+  ],
+])('the trust in images %j', (images, messages) => {
+  const problems = messages.map((message) => ({ key: 'trust.images', message }));
+  expect(validateCombinations({ ...valid, trust: { bundles: null, images } }, false)).toEqual(problems);
+});
+
 it('reports an unencrypted address and another port together', () => {
   const problems = validateCombinations({ ...valid, tenancy_url: 'http://tenancy.example:80' }, true);
   expect(problems.map(({ key }) => key)).toEqual(['tenancy_url', 'port']);

@@ -8,6 +8,7 @@ import {
 } from '../../core/config/configFile.ts';
 import { ConfigInvalid, type KeyProblem, mergeDefaults } from '../../core/config/keyTable.ts';
 import {
+  imageTrustProblems,
   isUnencrypted,
   type KeyOrder,
   timeZoneProblems,
@@ -54,7 +55,7 @@ export function validateCombinations(valid: Partial<Settings>, hasPort: boolean)
     message: `must be ${configTable.keys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
   }));
   problems.push(...trustProblems('trust.bundles', valid.trust?.bundles));
-  problems.push(...trustProblems('trust.images', valid.trust?.images));
+  problems.push(...imageTrustProblems('trust.images', valid.trust?.images));
   problems.push(...traceProblems(configTable, valid.traces));
   problems.push(...timeZoneProblems('apply.windows', valid.apply?.windows));
   const port = explicitPort(valid.tenancy_url);

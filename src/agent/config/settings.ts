@@ -1,4 +1,4 @@
-import type { TrustSettings } from '../../api/trust.rules.ts';
+import type { ImageTrustSettings, TrustSettings } from '../../api/trust.rules.ts';
 import type { ConfiguredSettings } from './configKeys.ts';
 
 /** The settings of another environment of this host; a key is absent if it is not valid. */
@@ -15,7 +15,7 @@ export interface Settings extends Omit<ConfiguredSettings, 'secretstore_ca'> {
 /** Which signatures a host requires for images; null if it requires none. */
 export interface HostTrust {
   readonly bundles: TrustSettings | null;
-  readonly images: TrustSettings | null;
+  readonly images: ImageTrustSettings | null;
 }
 
 /** Which signatures a host requires. */

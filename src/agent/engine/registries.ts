@@ -3,11 +3,13 @@ import type { Vault } from '../secrets/vault.ts';
 import { lstatSync, readdirSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { SecureContext } from 'node:tls';
 import { stoppedFault } from '../../../machines/fault.ts';
 import { createTlsContext, parseAuthorities, untrustedOf } from '../../core/certificateAuthorities.ts';
 import { describeErrorCode, diskFault } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
+import { parseRetryAfter } from '../../core/http.rules.ts';
 import { type Agents, closeAgents, createAgents } from '../../core/connector.ts';
 import { open } from '../../core/nodeClient.ts';
 import { collectBytes } from '../../core/streams.ts';
@@ -22,10 +24,21 @@ import type { SystemRoots } from '../transport/trustStore.ts';
 /** Image registries, by ordinary networking whatever the transport, just as the engine reaches them. */
 export interface Registries {
   /**
-   * Access with only these logins, until `close` and at most for the duration of a pull. A call throws `RegistryError`,
-   * or the fault `stopped`.
+   * Access with only these logins, until `close` and at most for the duration of a pull, or for `limitS` seconds. A call
+   * throws `RegistryError`, or the fault `stopped`. A host that asks for a pause (`Retry-After`) gets it: calls wait for
+   * a short one, and are not sent during a long one.
    */
-  open: (logins: readonly RegistryLogin[], signal: AbortSignal) => RegistryAccess & { close: () => void };
+  open: (logins: readonly RegistryLogin[], signal: AbortSignal, bounds?: RegistryBounds) => OpenRegistries;
+}
+
+type OpenRegistries = RegistryAccess & { close: () => void };
+
+/** Limits of the calls to registries. */
+interface RegistryBounds {
+  /** Seconds for all calls together. */
+  limitS?: number;
+  /** The ends of the pauses that hosts asked for, in milliseconds since 1970; calls add to it. */
+  pauses?: Map<string, number>;
 }
 
 /** The registry logins of a bundle, with the values of its secrets; their encoded forms are redacted too. */
@@ -56,16 +69,23 @@ const maxAnswerBytes = 4 * 2 ** 20;
 /** Creates the access to registries; it reads and connects only on first use. */
 export function createRegistries(options: RegistriesOptions): Registries {
   return {
-    open: (logins, signal) => {
+    open: (logins, signal, { limitS = options.settings.pull_timeout_s, pauses = new Map<string, number>() } = {}) => {
       const agents = createHostAgents(options);
-      const deadline = AbortSignal.timeout(options.settings.pull_timeout_s * 1000);
+      const closed = new AbortController();
+      const deadline = AbortSignal.any([AbortSignal.timeout(limitS * 1000), closed.signal]);
       return {
         loginOf: (registry, repository) => {
           const login = loginFor(logins, { registry, repository });
           return login === null ? null : { user: login.username, password: login.password };
         },
-        get: (url, headers) => get({ url, headers, agents: agents.of(url.host), deadline }, options, signal),
-        close: agents.close,
+        get: (url, headers) =>
+          getWithPauses(() => get({ url, headers, agents: agents.of(url.host), deadline }, options, signal), {
+            ...{ host: url.host, pauses, deadline, signal },
+          }),
+        close: () => {
+          closed.abort();
+          agents.close();
+        },
       };
     },
   };
@@ -74,7 +94,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
 /** One pair of agents for each host, with its own certificates. */
 function createHostAgents({ settings, roots, certificateDirs = engineDirs }: RegistriesOptions) {
   const byHost = new Map<string, Agents>();
-  const connection = { connectTimeoutMs: settings.connect_timeout_s * 1000 };
+  const connection = { connectTimeoutMs: settings.connect_timeout_s * 1000, maxSockets };
   const create = (host: string): Agents => {
     const dirs = certificateDirs.map((dir) => join(dir, host));
     const agents = createAgents({ context: registryContext(roots.all().pem, dirs) }, connection);
@@ -85,6 +105,55 @@ function createHostAgents({ settings, roots, certificateDirs = engineDirs }: Reg
     of: (host: string) => byHost.get(host) ?? create(host),
     close: () => byHost.forEach(closeAgents),
   };
+}
+
+/** Connections to one host. */
+const maxSockets = 16;
+
+/** Seconds; a longer pause is left to a later tick. */
+const maxWaitS = 10;
+
+/** Limits the effect of a wrong header, in seconds. */
+export const maxPauseS = 3600;
+
+/** Calls of one request that a host answers with a short pause. */
+const maxTries = 3;
+
+interface Pauses {
+  host: string;
+  pauses: Map<string, number>;
+  deadline: AbortSignal;
+  signal: AbortSignal;
+}
+
+/** Calls a host when its pause is over. Throws `RegistryError` during a long pause. */
+async function getWithPauses(call: () => Promise<RegistryAnswer>, { host, pauses, deadline, signal }: Pauses) {
+  for (let tries = 1; ; tries++) {
+    const leftMs = (pauses.get(host) ?? 0) - Date.now();
+    if (leftMs > maxWaitS * 1000) throw new RegistryError(`${host} asked for no calls until ${pauseEnd(host, pauses)}`);
+    if (leftMs > 0) await pause(leftMs, { host, deadline, signal });
+    const answer = await call();
+    const pauseS = answer.status === 429 || answer.status === 503 ? parseRetryAfter(answer.headers, Date.now()) : null;
+    if (pauseS === null) return answer;
+    pauses.set(host, Math.max(pauses.get(host) ?? 0, Date.now() + Math.min(pauseS, maxPauseS) * 1000));
+    if (pauseS > maxWaitS)
+      throw new RegistryError(
+        `${host} answers ${answer.status}, and asks for no calls until ${pauseEnd(host, pauses)}`,
+      );
+    if (tries === maxTries) return answer;
+  }
+}
+
+function pauseEnd(host: string, pauses: Pauses['pauses']): string {
+  return new Date(pauses.get(host) ?? 0).toISOString();
+}
+
+async function pause(ms: number, { host, deadline, signal }: Omit<Pauses, 'pauses'>): Promise<void> {
+  try {
+    await setTimeout(ms, null, { signal: AbortSignal.any([signal, deadline]) });
+  } catch {
+    throw signal.aborted ? stoppedFault() : new RegistryError(`registry ${host}: no complete answer in time`);
+  }
 }
 
 interface RegistryCall {

@@ -93,6 +93,12 @@ const stateSchema = Type.Object({
   applied_signers: Type.Optional(SomeNames),
   /** The signers of the images of the applied bundle. */
   applied_images: Type.Optional(Type.Immutable(Type.Array(VerifiedImage))),
+  /** Images whose signatures were verified, newest last; `trust`: sha256 of the keys, identities, root and name. */
+  trusted_images: Type.Optional(
+    Type.Immutable(Type.Array(Type.Object({ digest: Text, trust: Text, signers: SomeNames }))),
+  ),
+  /** Hosts of registries that asked for a pause (`Retry-After`). */
+  registry_pauses: Type.Optional(Type.Array(Type.Object({ host: Text, until: Time }))),
   /** True when it is unknown whether this is a production environment. */
   production_unknown: Type.Optional(Type.Boolean()),
   /** Recently healed services, by name. */

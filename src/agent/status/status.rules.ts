@@ -318,16 +318,28 @@ export function policySummary({ permit, deny, images }: HostPolicy): string {
   ].join('; ');
 }
 
+/** A configured trust of a host; of images also for the repositories of one rule. */
+type OwnTrust = TrustSettings & { repository?: string };
+
 /** The configured trusts of a host, by the kind of signed object. */
-export function trustsOf(trust: HostTrust): [Signed, TrustSettings][] {
-  return (['bundles', 'images'] as const).flatMap((signed) => {
-    const settings = trust[signed];
-    return settings === null ? [] : [[signed, settings]];
-  });
+export function trustsOf({ bundles, images }: HostTrust): [Signed, OwnTrust][] {
+  const { rules = [], ...others } = images ?? {};
+  const isForOthers = images !== null && (rules.length === 0 || signersIn(others).length > 0);
+  return [
+    ...(bundles === null ? [] : [['bundles', bundles] as [Signed, OwnTrust]]),
+    ...(isForOthers ? [['images', others] as [Signed, OwnTrust]] : []),
+    ...rules.map((rule): [Signed, OwnTrust] => ['images', rule]),
+  ];
 }
 
 /** The trusted signers of a host, in one line. */
-export function trustSummary(signed: Signed, { threshold = 1, keys = [], identities = [] }: TrustSettings): string {
-  const signers = [...keys, ...identities.map(({ issuer, subject }) => `${subject} (${issuer})`)];
-  return `${signed} signed by ${signers.length === threshold ? 'all' : String(threshold)} of ${signers.join(', ')}`;
+export function trustSummary(signed: Signed, trust: OwnTrust): string {
+  const { threshold = 1, repository } = trust;
+  const signers = signersIn(trust);
+  const what = repository === undefined ? signed : `${signed} of ${repository}`;
+  return `${what} signed by ${signers.length === threshold ? 'all' : String(threshold)} of ${signers.join(', ')}`;
+}
+
+function signersIn({ keys = [], identities = [] }: TrustSettings): string[] {
+  return [...keys, ...identities.map(({ issuer, subject }) => `${subject} (${issuer})`)];
 }

@@ -1,5 +1,5 @@
 import { isTimeZone, type TimeWindow } from '../../api/timeWindow.rules.ts';
-import type { TrustSettings } from '../../api/trust.rules.ts';
+import type { ImageTrustSettings, TrustSettings } from '../../api/trust.rules.ts';
 import { isLoopback } from '../http.rules.ts';
 import type { KeyProblem, KeyTable } from './keyTable.ts';
 
@@ -83,19 +83,35 @@ export function traceProblems(
 
 /** Contradictions in a trust: no signers or too few, and identities that nothing can verify. */
 export function trustProblems(key: string, settings: TrustSettings | null | undefined): KeyProblem[] {
-  if (!settings) return [];
-  const { threshold = 1, keys = [], identities = [], root } = settings;
+  return settings ? contradictionsIn(settings).map((message) => ({ key, message: `must ${message}` })) : [];
+}
+
+/** The same of images, with the rules for repositories. */
+export function imageTrustProblems(key: string, settings: ImageTrustSettings | null | undefined): KeyProblem[] {
+  const { rules = [], keys = [], identities = [] } = settings ?? {};
+  const own = rules.length > 0 && keys.length + identities.length === 0 ? [] : trustProblems(key, settings);
+  const repositories = rules.map(({ repository }) => repository);
+  const twice = repositories.filter((repository, index) => repositories.indexOf(repository) < index);
+  return [
+    ...own,
+    ...rules.flatMap((rule) =>
+      contradictionsIn(rule).map((message) => ({ key, message: `must ${message} in the rule for ${rule.repository}` })),
+    ),
+    ...twice.map((repository) => ({ key, message: `must have one rule for ${repository}` })),
+  ];
+}
+
+function contradictionsIn({ threshold = 1, keys = [], identities = [], root }: TrustSettings): string[] {
   const signers = keys.length + identities.length;
-  const problems = [
-    ...(signers === 0 ? ['must name keys or identities, or be left out'] : []),
+  return [
+    ...(signers === 0 ? ['name keys or identities, or be left out'] : []),
     ...(signers > 0 && threshold > signers
-      ? [`must have a threshold that can be met: it is ${threshold}, and ${signers} can sign`]
+      ? [`have a threshold that can be met: it is ${threshold}, and ${signers} can sign`]
       : []),
     ...(identities.length > 0 && root === undefined
-      ? ['must name the trust root (root) by which its identities are verified']
+      ? ['name the trust root (root) by which its identities are verified']
       : []),
   ];
-  return problems.map((message) => ({ key, message }));
 }
 
 /** True for an address whose connections are neither encrypted nor stay on this host. */

@@ -2,6 +2,7 @@ import { type TString, Type } from 'typebox';
 import { defaultLimits } from '../../api/checkIn.rules.ts';
 import { denials, type PermitKey, permitKeys, type Permits, policyBounds } from '../../api/hostPolicy.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
+import { subjectPattern } from '../../api/trust.rules.ts';
 import {
   absolutePath,
   formatParts,
@@ -120,7 +121,9 @@ export const traceKeys = {
 const maxEntries = 64;
 const visible = Type.String({ pattern: '^(?! )[^\\p{C}]{1,253}(?<! )$' });
 
-const identities = Type.Array(Type.Object({ issuer: visible, subject: visible }, { additionalProperties: false }), {
+const subject = Type.String({ pattern: `^(?! )(?=[^\\p{C}]{1,253}$)${subjectPattern}(?<! )$` });
+
+const identities = Type.Array(Type.Object({ issuer: visible, subject }, { additionalProperties: false }), {
   maxItems: maxEntries,
   uniqueItems: true,
 });
@@ -130,7 +133,7 @@ export function trustBy(path: ValueType<TString>) {
   const parts = {
     threshold: `a whole number of signers, from 1 to ${2 * maxEntries}`,
     keys: `a list of at most ${maxEntries} PEM files, each ${path.allowed}`,
-    identities: `a list of at most ${maxEntries} of {issuer, subject}`,
+    identities: `a list of at most ${maxEntries} of {issuer, subject}; a subject may end in "*" after "@refs/tags/"`,
     root: path.allowed,
   };
   return {
@@ -145,5 +148,31 @@ export function trustBy(path: ValueType<TString>) {
     ),
     allowed: `a mapping with the keys ${formatParts(parts)}`,
     parts,
+  };
+}
+
+/** A registry, or a path in it, without tag and digest. */
+const prefixPattern = '(localhost|[a-z0-9-]+(\\.[a-z0-9-]+)+|[a-z0-9.-]+:\\d+)(:\\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*';
+const repository = Type.String({ pattern: `^${prefixPattern}$`, maxLength: 253 });
+const signedAs = Type.String({ pattern: `^(\\*|${prefixPattern})$`, maxLength: 253 });
+
+/** A mapping of the keys of `ImageTrustSettings`; its files are named by paths of a type. */
+export function imageTrustBy(path: ValueType<TString>) {
+  const { schema, parts } = trustBy(path);
+  const rule = Type.Object(
+    { ...schema.properties, repository, signed_as: Type.Optional(signedAs) },
+    { additionalProperties: false },
+  );
+  const ownParts = {
+    ...parts,
+    rules: `a list of at most ${maxEntries} of the same keys with repository (a registry or a path in it, such as ghcr.io/acme) and signed_as (the repository that signatures name instead, "*" for any)`,
+  };
+  return {
+    schema: Type.Object(
+      { ...schema.properties, rules: Type.Optional(Type.Array(rule, { maxItems: maxEntries })) },
+      { additionalProperties: false },
+    ),
+    allowed: `a mapping with the keys ${formatParts(ownParts)}`,
+    parts: ownParts,
   };
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { subjectPattern } from '../../api/trust.rules.ts';
 import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trust.ts';
 import { viewBundles } from '../bundles/bundleList.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
@@ -208,6 +209,9 @@ function trustFaults({ threshold, keys, identities, root }: BundleTrust): string
     ...(unusable.length === 0 && threshold > signers
       ? [`threshold ${threshold} cannot be met: there are ${signers} who can sign`]
       : []),
+    ...(identities.every(({ subject }) => new RegExp(`^${subjectPattern}$`, 's').test(subject))
+      ? []
+      : ['a subject may contain * only at its end, after @refs/tags/']),
     ...(identities.length > 0 && root === null ? ['identities need a root, by which they are verified'] : []),
   ];
 }
