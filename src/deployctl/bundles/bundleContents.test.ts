@@ -150,10 +150,23 @@ describe('an ignore file', () => {
   });
 });
 
-it('lists the files that were left out if one of them is refused as missing', async () => {
-  const text = 'services: {web: {image: "app:1", env_file: .env.production}}\n';
-  const packed = await pack(await directoryOf({ 'compose.yaml': text, '.env.production': 'A=b\n' }));
-  expect(packed).toMatchObject({ exit: 1, stderr: expect.stringContaining('left out: .env.production\n') as string });
+it.each<[string, Record<string, string>, string, string]>([
+  [
+    'an env file',
+    { 'compose.yaml': 'services: {web: {image: "app:1", env_file: .env.production}}\n', '.env.production': 'A=b\n' },
+    '.env.production',
+    'env_file .env.production is not in the bundle',
+  ],
+  [
+    'a compose file',
+    { '.deployignore': '*.yaml\n' },
+    'compose.yaml',
+    'compose names compose.yaml, which is not in the bundle',
+  ],
+])('refuses %s that is needed and left out, and says how to keep it', async (_what, files, path, fault) => {
+  const { exit, stderr } = await pack(await directoryOf(files));
+  expect({ exit, stderr }).toMatchObject({ exit: 1, stderr: expect.stringContaining(fault) as string });
+  expect(stderr).toContain(`left out: ${path}; a line such as !/FILE in .deployignore keeps a file\n`);
 });
 
 describe('verify and push of an archive that holds', () => {
