@@ -14,6 +14,8 @@ import { withManifestVariables } from './variables.rules.ts';
 export interface ComposeSource {
   dir: string;
   manifest: { compose: string[]; variables?: Readonly<Record<string, string>>; profiles?: readonly string[] };
+  /** The files of the bundle, if `dir` may contain other files too. */
+  contents?: BundleContents;
 }
 
 /**
@@ -21,13 +23,14 @@ export interface ComposeSource {
  * files.
  */
 export async function readComposeProject(
-  { dir, manifest }: ComposeSource,
+  { dir, manifest, contents }: ComposeSource,
   signal: AbortSignal,
 ): Promise<{ project: ComposeProject; refusals: Refusal[] }> {
   const projectOf = (files: readonly ComposeFile[]) => composeProjectOf(files, manifest.profiles);
+  const isIn = (path: string) => contents?.files.some((file) => file.path === path) ?? true;
   const texts: { path: string; text: string | null }[] = [];
   for await (const path of withYields(manifest.compose, signal))
-    texts.push({ path, text: await readComposeText(join(dir, path)) });
+    texts.push({ path, text: isIn(path) ? await readComposeText(join(dir, path)) : null });
   const missing = texts.filter(({ text }) => text === null).map(({ path }) => path);
   const totalLength = texts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
   if (totalLength > maxCharacters && texts.length > 1) return { project: projectOf([]), refusals: [tooLongRefusal] };

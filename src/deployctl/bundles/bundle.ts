@@ -6,7 +6,7 @@ import type { Manifest } from '../../../machines/types.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
 import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
-import { formatLeftOut, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
+import { formatLeftOut, IGNORE_NAME, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
 import { packContents, type PackedBundle, readBundleDirectory } from '../../bundle/archive/pack.ts';
 import { planAlone, withBundleAt } from '../../bundle/bundleAt.ts';
 import { formatPlan } from '../../bundle/plan/formatPlan.rules.ts';
@@ -95,7 +95,8 @@ async function readUnrefused(
       for (const notice of notices) io.stderr.write(`${harmless(`warning: ${formatFault(notice)}`)}\n`);
       if ('refusal' in bundle) throw refusedBundle(refusals);
       const leftOut = formatLeftOut(bundle.contents.leftOut ?? noneLeftOut);
-      if (refusals.length > 0 && leftOut !== null) io.stderr.write(`left out: ${harmless(leftOut)}\n`);
+      if (refusals.length > 0 && leftOut !== null)
+        io.stderr.write(`left out: ${harmless(leftOut)}; a line such as !/FILE in ${IGNORE_NAME} keeps a file\n`);
       if (refusals.length > 0) throw refusedBundle(refusals);
       return { text: (await readManifestText(dir)) ?? '', manifest: bundle.manifest };
     }),
