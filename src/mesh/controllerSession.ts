@@ -111,7 +111,7 @@ async function logInByOidc(client: ControllerClient, { origin }: URL): Promise<A
   };
 }
 
-async function logInByCertificate(client: ControllerClient, base: URL): Promise<ApiSession> {
+export async function logInByCertificate(client: ControllerClient, base: URL): Promise<ApiSession> {
   const url = urlOf(base, 'authenticate?method=cert');
   const controllerRequest = { method: 'POST', body: {}, outlivesEnd: true } as const;
   const { token: issued, authQueries } = asRecord(await requestData(client, url, controllerRequest));
@@ -183,7 +183,11 @@ function routerAddressOf(router: Record<string, unknown>): { host: string; port:
 }
 
 /** The `data` of a successful answer; throws the error of any other. */
-async function requestData(client: ControllerClient, url: URL, controllerRequest: ControllerRequest): Promise<unknown> {
+export async function requestData(
+  client: ControllerClient,
+  url: URL,
+  controllerRequest: ControllerRequest,
+): Promise<unknown> {
   const answer = await client.request(url, controllerRequest);
   if (answer.status < 200 || answer.status > 299) {
     throw errorOfAnswer(answer, { url, isLoggedIn: controllerRequest.headers !== undefined });
@@ -213,7 +217,7 @@ function postureCheckError({ host }: URL): MeshError {
   return new MeshError('unsupported', `controller ${host} demands a posture check`);
 }
 
-function urlOf(base: URL, path: string): URL {
+export function urlOf(base: URL, path: string): URL {
   return new URL(`${base.pathname.replace(/\/$/, '')}/${path}`, base);
 }
 

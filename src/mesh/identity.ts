@@ -1,9 +1,14 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRegularFile } from '../core/files.ts';
-import { createTlsContext, parseAuthorities } from '../core/certificateAuthorities.ts';
+import {
+  type Authorities,
+  createTlsContext,
+  parseAuthorities,
+  readAuthorities,
+} from '../core/certificateAuthorities.ts';
 import { asList, asRecord } from '../core/json.rules.ts';
 import { MeshError } from './meshError.ts';
 
@@ -11,8 +16,13 @@ import { MeshError } from './meshError.ts';
 export interface Identity {
   /** URLs of the controllers' client API, the preferred one first. */
   controllers: URL[];
-  /** The client certificate for controllers and routers; trusts only the identity's own authorities. */
+  /**
+   * The client certificate for controllers and routers; trusts only the identity's own authorities, or the system's authorities if it has none.
+   */
   secureContext: SecureContext;
+  /** The client certificate. The controller decides whether an expired one is accepted; by default OpenZiti does. */
+  certificate: X509Certificate;
+  privateKey: KeyObject;
 }
 
 const MAX_TRIES = 4;
@@ -22,10 +32,10 @@ const RETRY_DELAY_MS = 200;
  * Reads an identity file. A tunneller may be rewriting it: a missing or incomplete file is read again, for 600 ms in
  * total. Throws a MeshError of kind `identity` that says what is wrong.
  */
-export async function readIdentity(path: string, now = Date.now()): Promise<Identity> {
+export async function readIdentity(path: string): Promise<Identity> {
   for (let tries = 1; ; tries++) {
     const result = readOnce(path);
-    if ('json' in result) return identityOf(result.json, { path, now });
+    if ('json' in result) return identityOf(result.json, path);
     if (tries === MAX_TRIES || !result.isTransient) throw identityError(path, result.problem);
     await sleep(RETRY_DELAY_MS);
   }
@@ -70,30 +80,34 @@ function describeReadError(code: string | undefined): string {
   }
 }
 
-/** Path of an identity, and the current time in milliseconds since 1970. */
-interface IdentitySource {
-  path: string;
-  now: number;
-}
-
-function identityOf(json: unknown, source: IdentitySource): Identity {
+function identityOf(json: unknown, path: string): Identity {
   const { ztAPI, ztAPIs, id } = asRecord(json);
   const { key, cert, ca } = asRecord(id);
   const controllers = controllersOf([...asList(ztAPIs), ztAPI]);
   if (controllers.length === 0) {
-    throw identityError(source.path, 'is malformed: neither ztAPI nor ztAPIs is the https address of a controller');
+    throw identityError(path, 'is malformed: neither ztAPI nor ztAPIs is the https address of a controller');
   }
   if (!isText(key) || !isText(cert)) {
-    throw identityError(source.path, 'contains no key and certificate (id.key, id.cert): it cannot log in unattended');
+    throw identityError(path, 'contains no key and certificate (id.key, id.cert): it cannot log in unattended');
   }
-  if (!isText(ca)) throw identityError(source.path, 'is malformed: it has no id.ca, so no controller can be trusted');
-  const keyPair = { key: resolvePem(key, 'id.key', source), cert: resolvePem(cert, 'id.cert', source) };
-  const authorities = parseAuthorities(resolvePem(ca, 'id.ca', source));
-  validateKeyPair(keyPair, source);
-  if (authorities === null) throw identityError(source.path, 'is malformed: id.ca is not a certificate');
+  const keyPair = { key: resolvePem(key, 'id.key', path), cert: resolvePem(cert, 'id.cert', path) };
+  const parsed = parseKeyPair(keyPair, path);
+  const authorities = authoritiesOf(ca, path);
   const secureContext = tryOrNull(() => createTlsContext(authorities, { ...keyPair, allowPartialTrustChain: true }));
-  if (secureContext === null) throw identityError(source.path, 'is malformed: TLS does not take id.cert and its chain');
-  return { controllers, secureContext };
+  if (secureContext === null) throw identityError(path, 'is malformed: TLS does not take id.cert and its chain');
+  return { controllers, secureContext, ...parsed };
+}
+
+/** Without `id.ca` the system's authorities: the certificate of the controller is of a public one then. */
+function authoritiesOf(ca: unknown, path: string): Authorities {
+  if (!isText(ca)) {
+    const ofSystem = tryOrNull(() => readAuthorities(null));
+    if (ofSystem === null) throw identityError(path, 'has no id.ca, and the authorities of the system cannot be read');
+    return ofSystem;
+  }
+  const authorities = parseAuthorities(resolvePem(ca, 'id.ca', path));
+  if (authorities === null) throw identityError(path, 'is malformed: id.ca is not a certificate');
+  return authorities;
 }
 
 function controllersOf(addresses: unknown[]): URL[] {
@@ -108,7 +122,7 @@ function controllersOf(addresses: unknown[]): URL[] {
 }
 
 /** Resolves a PEM reference: PEM text, `pem:` with PEM text, or a file. */
-function resolvePem(reference: string, field: string, { path }: IdentitySource): string {
+function resolvePem(reference: string, field: string, path: string): string {
   if (reference.startsWith('-----BEGIN ')) return reference;
   if (reference.startsWith('pem:')) return reference.slice('pem:'.length);
   const [, scheme] = /^([a-z][a-z0-9+]*):/i.exec(reference) ?? [];
@@ -128,16 +142,14 @@ interface KeyPair {
   cert: string;
 }
 
-function validateKeyPair({ key, cert }: KeyPair, { path, now }: IdentitySource): void {
-  const leaf = tryOrNull(() => new X509Certificate(cert));
-  if (leaf === null) throw identityError(path, 'is malformed: id.cert is not a certificate');
+function parseKeyPair({ key, cert }: KeyPair, path: string): Pick<Identity, 'certificate' | 'privateKey'> {
+  const certificate = tryOrNull(() => new X509Certificate(cert));
+  if (certificate === null) throw identityError(path, 'is malformed: id.cert is not a certificate');
   const privateKey = tryOrNull(() => createPrivateKey(key));
   if (privateKey === null) throw identityError(path, 'is malformed: id.key is not a private key');
-  if (!leaf.checkPrivateKey(privateKey))
+  if (!certificate.checkPrivateKey(privateKey))
     throw identityError(path, 'is malformed: id.key and id.cert do not belong together');
-  if (leaf.validToDate.getTime() < now) {
-    throw identityError(path, `expired on ${leaf.validToDate.toISOString()}: enrol it again`);
-  }
+  return { certificate, privateKey };
 }
 
 function tryOrNull<T>(make: () => T): T | null {

@@ -6,6 +6,8 @@ import { abortable, firstSuccess } from './staggeredRace.ts';
 import { dialThroughRouters } from './dial.ts';
 import { MeshError, type MeshErrorKind } from './meshError.ts';
 
+export { extendCertificate } from './certificateExtension.ts';
+export { readIdentity } from './identity.ts';
 export type { Target } from './choice.rules.ts';
 export { MeshError, type MeshErrorKind } from './meshError.ts';
 
