@@ -299,6 +299,12 @@ settle_mesh() {
   mesh_command=$mesh_dir/bin/$mesh_user
   [ -x "$mesh_command" ] || mesh_command=$(command -v "$mesh_user" || echo "$mesh_command")
   identity=$mesh_dir/etc/identities/deployd-host.$env.json
+  # A file with another name was chosen by an operator.
+  named=$(sed -n "s/^[^#]*identity_file[\"']\{0,1\}:[[:space:]]*[\"']\{0,1\}\([^\"'},#]*\).*/\1/p" "$before" | sed 's/[[:space:]]*$//' | head -n 1)
+  case $named in
+    '' | /opt/mesh/etc/identities/deployd-host.*.json | /opt/openziti/etc/identities/deployd-host.*.json) ;;
+    *) identity=$named ;;
+  esac
 }
 
 uses_mesh() { case $transport in sdk | proxy) ;; *) return 1 ;; esac }
@@ -825,7 +831,7 @@ wanted_keys() {
   [ -z "$tenancy_ca" ] || text_key tenancy_ca "$config_dir/tenancy-ca.pem"
   [ -z "$secretstore_ca" ] || [ -z "$(configured secretstore_ca)" ] || text_key secretstore_ca "$config_dir/secretstore-ca.pem"
   [ -z "$laptop" ] || echo 'laptop_mode: true'
-  if uses_mesh && [ "$mesh" != mesh ] && ! grep -q '^mesh:[[:space:]]*$' "$before"; then
+  if uses_mesh && [ "$mesh" != mesh ] && [ "$identity" != "$named" ] && ! grep -q '^mesh:[[:space:]]*$' "$before"; then
     echo "mesh: { identity_file: '$identity' }"
   fi
 }
@@ -879,8 +885,8 @@ write_proxy() {
   file=$config_dir/proxy.env
   text="DEPLOYD_IDENTITY=$identity"
   names=DEPLOYD_IDENTITY
-  case $mesh_command in
-    "$mesh_dir"/*) ;;
+  case $mesh_command:$identity in
+    "$mesh_dir"/*:"$mesh_dir"/*) ;;
     *)
       text="$text
 DEPLOYD_TUNNELLER=$mesh_command"

@@ -53,6 +53,15 @@ for (const mesh of meshes)
       expect(found.identity_file).toBe(identity);
     });
 
+    it('keeps an identity file that the configuration names, also for the proxy', async () => {
+      const theirs = `${mesh.dir}/keys/ours.json`;
+      await offer.host.write('etc/deployd/config.yaml', `mesh: {"identity_file": "${theirs}"} # ours\n`, 0o640);
+      expect(await offer.install({ ...enrolling, transport: 'proxy', mesh: mesh.mesh })).toMatchObject({ code: 0 });
+      expect(await offer.host.rights(theirs)).toBe(`0640 ${mesh.user}:${mesh.user}`);
+      expect(loadSettings(offer.host.path('etc/deployd/config.yaml')).mesh.identity_file).toBe(theirs);
+      expect(await offer.host.read('etc/deployd/proxy.env')).toContain(`DEPLOYD_IDENTITY=${theirs}\n`);
+    });
+
     it('can be chosen beside another', async () => {
       await offer.host.write('opt/mesh/etc/other', '');
       await offer.host.write('opt/openziti/etc/other', '');

@@ -1,12 +1,20 @@
 #!/bin/sh
 # Lets the deploy agent read its mesh identity after the tunneller rewrote it: identity-acl.sh [--undo] [IDENTITY…]
-# Without identities, uses deployd-host.<env>.json of both meshes for each configuration with transport sdk. A rewrite
-# drops ACLs, and under mode 0600 the ACL's mask hides the directory's default grants and the group's access. Correct
-# ACLs are not changed, because every change would trigger the watch on the directory again.
+# With --extend, extends the certificate of identities before it ends, as their owner, once a day.
+# Without identities, uses mesh.identity_file of each configuration with transport sdk (--extend: also with proxy), by
+# default deployd-host.<env>.json of both meshes. A rewrite drops ACLs, and under mode 0600 the ACL's mask hides the
+# directory's default grants and the group's access. Correct ACLs are not changed, because every change would trigger the
+# watch on the directory again.
 set -u
 
 # configured KEY: a plain word of $config
 configured() { sed -n "s/^$1:[[:space:]]*[\"']\{0,1\}\([a-z0-9-]*\).*/\1/p" "$config" 2>/dev/null | head -n 1; }
+
+# identity_file: mesh.identity_file of $config, in whatever form of YAML on one line
+identity_file() {
+  sed -n "s/^[^#]*identity_file[\"']\{0,1\}:[[:space:]]*[\"']\{0,1\}\([^\"'},#]*\).*/\1/p" "$config" 2>/dev/null |
+    sed 's/[[:space:]]*$//' | head -n 1
+}
 
 newline='
 '
@@ -56,13 +64,50 @@ change_open() {
   setfacl "$1" ${entries:+"$entries"} /proc/self/fd/3
 }
 
-undo=
-if [ "${1-}" = --undo ]; then undo=yes && shift; fi
+# program_of_identity: the other program that was started with $identity or its directory
+program_of_identity() {
+  for process in /proc/[0-9]*; do
+    line=$(tr '\0' ' ' <"$process/cmdline" 2>/dev/null) || continue
+    case $line in
+      *' tunnel proxy '* | *identity-acl.sh* | *' extend-identity '*) ;;
+      *"$directory"*) cat "$process/comm" && return ;;
+    esac
+  done
+}
+
+# Extends the certificate of $identity; where a person calls it, at once. Another program that uses the identity keeps the old certificate in memory, which
+# the mesh would refuse then, so it has to extend it itself; the proxy starts again with the new one.
+extend() {
+  stamp=/var/cache/deployd-enrolments/extended.${identity##*/}
+  if [ ! -t 1 ] && [ ! -e "$identity.extended" ] && [ -n "$(find "$stamp" -mtime -1 2>/dev/null)" ]; then return; fi
+  user=$(stat -c %U "$identity")
+  program=$(program_of_identity)
+  if [ -n "$program" ]; then
+    echo "the mesh identity $identity is used by $program, which has to extend its certificate"
+  else
+    timeout 25 setpriv --reuid="$user" --regid="$(id -g "$user")" --init-groups \
+      /usr/bin/deployd extend-identity "$identity" || return
+  fi
+  mkdir -p "${stamp%/*}" && touch "$stamp"
+}
+
+undo='' extend=''
+case ${1-} in
+  --undo) undo=yes && shift ;;
+  --extend) extend=yes && shift ;;
+esac
 if [ $# = 0 ]; then
   for config in /etc/deployd/config.yaml /etc/deployd-envs/*/config.yaml; do
-    if [ -z "$undo" ] && [ "$(configured transport)" != sdk ]; then continue; fi
+    case ${undo:+undo}${extend:+extend}:$(configured transport) in
+      undo:* | *:sdk | extend:proxy) ;;
+      *) continue ;;
+    esac
+    file=$(identity_file)
     name=deployd-host.$(configured env).json
-    set -- "$@" "/opt/mesh/etc/identities/$name" "/opt/openziti/etc/identities/$name"
+    if [ -n "$file" ]; then set -- "$@" "$file"; fi
+    if [ -z "$file" ] || [ -n "$undo" ]; then
+      set -- "$@" "/opt/mesh/etc/identities/$name" "/opt/openziti/etc/identities/$name"
+    fi
   done
 fi
 status=0
@@ -72,7 +117,9 @@ for identity in "$@"; do
   directory=$(realpath "${directory%/*}")/${directory##*/}
   identity=$directory/${identity##*/}
   if [ ! -f "$identity" ] || [ -L "$identity" ]; then continue; fi
-  if [ -n "$undo" ]; then
+  if [ -n "$extend" ]; then
+    extend || status=1
+  elif [ -n "$undo" ]; then
     revoke "$directory" user:deployd default:user:deployd || status=1
     revoke "$identity" user:deployd || status=1
   else

@@ -121,14 +121,35 @@ withConfig(program.command('bootstrap'))
 withConfig(program.command('doctor'))
   .description('Check this host for common problems and suggest fixes; exit 0 if all checks pass')
   .option('--before-upgrade', 'only show which changes on this host new defaults of the installed version would make')
+  .addOption(
+    new Option('--proxy', 'only check that both services answer through the mesh proxy; exit 0 if they do').conflicts([
+      'beforeUpgrade',
+      'json',
+    ]),
+  )
   .option('--json', 'print JSON')
-  .action(async (options: { beforeUpgrade?: boolean; json?: boolean }, command: Command) => {
+  .action(async (options: { beforeUpgrade?: boolean; proxy?: boolean; json?: boolean }, command: Command) => {
+    if (options.proxy) {
+      const { checkProxyAnswers } = await import('./transport/transport.ts');
+      await withExitCode(() => checkProxyAnswers(console));
+      return;
+    }
     const { doctor } = await import('./doctor/doctor.ts');
     const { beforeUpgrade = false, json = false } = options;
     const how = { beforeUpgrade, json, version, vault, signal: abortedBySignal() };
     await forEachEnv(chosenConfig(command), { json, verdict: 'well' }, (configPath, out) =>
       doctor({ ...how, configPath }, out),
     );
+  });
+
+program
+  .command('extend-identity')
+  .description('Extend the certificate of a mesh identity before it ends; run it as the owner of the file')
+  .argument('<file>', 'identity file, as mesh.identity_file')
+  .option('--now', 'extend it now (default: 60 days before its end)')
+  .action(async (file: string, options: { now?: boolean }) => {
+    const { extendIdentity } = await import('./transport/transport.ts');
+    await withExitCode(() => extendIdentity(file, { isForced: options.now ?? false }, console));
   });
 
 withConfig(program.command('trace'))

@@ -27,7 +27,8 @@ import { TraceRecorder } from './journal/traceRecorder.ts';
 import type { Decision } from './journal/trace.rules.ts';
 import { traceparentOf } from './status/tickSpans.rules.ts';
 import type { Vault } from './secrets/vault.ts';
-import { createComposeOrchestrator } from './compose/composeOrchestrator.ts';
+import { type ComposeDependencies, type ComposeMemory, observe } from './compose/observe.ts';
+import { reportedContainerOf } from './health/health.rules.ts';
 import type { ApplyServices, ApplyStart, DownServices, TickServices } from '../../machines/services.ts';
 import { fromPromise } from 'xstate';
 import { monotonicMs } from '../core/clock.ts';
@@ -35,7 +36,7 @@ import { revertInterrupted } from './apply/revert.ts';
 import { checkIn, whileCheckingIn } from './checkIn/checkIn.ts';
 import { deliverReports } from './checkIn/reports.ts';
 import { heal, healDespite } from './health/heal.ts';
-import { observeHost } from './health/observeHost.ts';
+import { composeUpNow, observeHost } from './health/observeHost.ts';
 import { clearApplied, composeDown } from './release/down.ts';
 import { prune, withFreedSpace } from './release/garbage.ts';
 import type { AgentCargo, Carried } from './release/cargo.ts';
@@ -321,4 +322,47 @@ async function runTimed<T>(deps: AgentParts, name: string, work: () => Promise<T
 function translateError({ stop, vault }: AgentParts, error: unknown): unknown {
   if (!(error instanceof Fault)) return stop.signal.aborted ? stoppedFault() : error;
   return redactFault({ vault }, error);
+}
+
+/**
+ * Docker compose on one host; modules that change something are loaded on first use, since most ticks change nothing.
+ */
+function createComposeOrchestrator(getParts: () => Omit<ComposeDependencies, 'memory'>): Orchestrator {
+  let memory: ComposeMemory = emptyMemory('');
+  const getDeps = (): ComposeDependencies => {
+    const parts = getParts();
+    if (memory.tickId !== parts.tick.id) memory = emptyMemory(parts.tick.id);
+    return { ...parts, memory };
+  };
+  return {
+    isShared: false,
+    membership: async () => ({ leader: null, swarm: null }),
+    obtain: async () => undefined, // no other host applies
+    observe: (applied) => observe(getDeps(), applied),
+    adopt: async (sha, signal) =>
+      (await import('./compose/recordContainers.ts')).adoptContainers(getDeps(), sha, signal),
+    pull: async (input, signal) => (await import('./compose/pull.ts')).pull(getDeps(), input, signal),
+    start: async (input, signal) => (await import('./compose/start.ts')).startContainers(getDeps(), input, signal),
+    waitUntilHealthy: async ({ bundle: { sha }, started }, signal) =>
+      (await import('./compose/waitUntilHealthy.ts')).waitUntilHealthy(getDeps(), { sha, ...started }, signal),
+    restore: async (release, signal) => (await import('./compose/start.ts')).restore(getDeps(), release, signal),
+    removeUnused: async () => (await import('./compose/networks.ts')).removeUnusedNetworks(getDeps()), // compose removes orphan containers as it starts
+    runningImages: async () => (await import('./compose/recordContainers.ts')).runningImages(getDeps()),
+    finishedOneShots: async (record, services) =>
+      (await import('./compose/oneShots.ts')).readFinishedOneShots(getDeps(), record, services),
+    containers: async () => {
+      const {
+        memory: { healthyContainers },
+      } = getDeps();
+      return (healthyContainers ?? (await getDeps().containers.listStatuses())).map(reportedContainerOf);
+    },
+    volumes: async () => (await getDeps().containers.ownedResources()).volumes,
+    down: async (options, signal) => (await import('./compose/down.ts')).down(getDeps(), options, signal),
+    prune: async () => (await import('./release/garbage.ts')).pruneImages(getDeps()),
+  };
+}
+
+/** Nothing was changed in this tick yet. */
+function emptyMemory(tickId: string): ComposeMemory {
+  return { tickId, healthyContainers: null, pulledTags: new Map(), lastComposeUp: composeUpNow([]) };
 }

@@ -72,7 +72,7 @@ it('treats an unusable token as a secret that the redactor does not know', async
   const deps = {
     vault,
     credentials,
-    settings: { state_dir: '/nowhere' },
+    settings: { state_dir: '/nowhere', transport: 'system' },
     tick: {},
     state: { state: emptyState, load: async () => emptyState },
     compose: { terminateOrphans: async () => false },
@@ -93,7 +93,7 @@ it('restores the backup of a release whose rendering a crash interrupted, under 
   const deps = {
     vault: new Vault(),
     credentials: { warnings: async () => [], readToken: async () => null, hasGrant: async () => false },
-    settings: { bootstrap_file: '/nowhere', state_dir },
+    settings: { bootstrap_file: '/nowhere', state_dir, transport: 'system' },
     tick,
     state: { state: emptyState, load: async () => emptyState },
     compose: { terminateOrphans: async () => false },

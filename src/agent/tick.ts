@@ -26,6 +26,8 @@ import type { StateStore } from './state/stateFile.ts';
 import type { Vault } from './secrets/vault.ts';
 import type { Credentials } from './token/credentials.ts';
 import type { Compose } from './engine/compose.ts';
+import { expiryWarning } from '../core/untrusted.rules.ts';
+import { identityLifeOf } from './transport/transport.ts';
 import { offlineAlarmLine, offlineSince } from './checkIn/checkInAge.rules.ts';
 
 /** Dependencies of starting and ending a tick. */
@@ -63,7 +65,7 @@ export async function acquireLock(deps: TickDependencies): Promise<void> {
 /** Reads state.json, removes leftovers of a killed tick and finds the credentials; the token goes into the vault. */
 export async function loadState(deps: TickDependencies): Promise<FoundOnDisk> {
   const { compose, credentials, orchestrator, releases, settings, state, stop, tick, vault } = deps;
-  const { last_check_in, applied_sha } = await state.load();
+  const { last_check_in, applied_sha, last_outcome } = await state.load();
   const hold = standingHold(await readHold(settings.state_dir), new Date());
   const isHere = applied_sha === null || (await ensureComplete(releases, applied_sha));
   if (!isHere && !orchestrator.isShared) await markNotApplied(deps, applied_sha, 'is not whole on the disk');
@@ -72,6 +74,7 @@ export async function loadState(deps: TickDependencies): Promise<FoundOnDisk> {
   for (const path of await releases.removeLeftovers(last_check_in?.desired_sha ?? null, stop.signal))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
   for (const line of await credentials.warnings()) tick.journal.warn(line);
+  await warnOfIdentity(deps, last_outcome?.at ?? null);
   const token = await credentials.readToken().catch((error: unknown) => {
     vault.noteUntrackedSecrets();
     throw error;
@@ -80,6 +83,16 @@ export async function loadState(deps: TickDependencies): Promise<FoundOnDisk> {
   const hasGrant = await credentials.hasGrant();
   if (!hasGrant) await clearGrantRefusal(deps);
   return { hasToken: token !== null, hasGrant, grantFile: settings.bootstrap_file, hold };
+}
+
+/** The first tick of a day (UTC) warns of a mesh identity whose certificate is about to end (spec §15). */
+async function warnOfIdentity({ settings, tick }: TickDependencies, lastTick: string | null): Promise<void> {
+  const now = new Date();
+  if (settings.transport === 'system' || lastTick?.slice(0, 10) === now.toISOString().slice(0, 10)) return;
+  const life = await identityLifeOf(settings);
+  const warning = life && expiryWarning(life, now);
+  if (warning !== null)
+    tick.journal.warn(`the certificate of the mesh identity ${settings.mesh.identity_file} ${warning}`);
 }
 
 /** Once the grant file is gone, its refusal is no longer reported. */

@@ -172,3 +172,24 @@ function plain(text: string): string {
 function time(date: Date): string {
   return Number.isNaN(date.getTime()) ? 'an unreadable time' : date.toISOString().replace(/\.\d+Z$/, 'Z');
 }
+
+/** The lifetime of a client certificate. */
+export interface CertificateLife {
+  from: Date;
+  until: Date;
+}
+
+const dayMs = 86_400_000;
+const WARN_BEFORE_DAYS = 30;
+
+/**
+ * Warns 30 days before the end of a certificate, or in the last sixth of a shorter life: it should have been extended
+ * before (spec §15). Null while there is nothing to warn of.
+ */
+export function expiryWarning({ from, until }: CertificateLife, now: Date): string | null {
+  const leftMs = until.getTime() - now.getTime();
+  if (leftMs >= Math.min(WARN_BEFORE_DAYS * dayMs, (until.getTime() - from.getTime()) / 6)) return null;
+  if (leftMs < 0) return `ended on ${until.toISOString()}: the policy of the mesh decides whether it is still accepted`;
+  const days = Math.floor(leftMs / dayMs);
+  return `ends on ${until.toISOString()}, in ${days} ${days === 1 ? 'day' : 'days'}, and was not extended`;
+}

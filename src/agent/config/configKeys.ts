@@ -52,7 +52,7 @@ export const configTable = keyTableOf({
   'mesh.identity_file': optional(
     absolutePath,
     '/opt/mesh/etc/identities/deployd-host.<env>.json',
-    'Identity file of this host in the mesh (OpenZiti), for transport `sdk`.',
+    'Identity file of this host in the mesh (OpenZiti), for transport `sdk`; with `proxy`, the end of its certificate is watched.',
   ),
   'mesh.tenancy_service': optional(singleLineName, 'tenancy.deploy', 'Mesh name of the tenancy service.'),
   'mesh.secretstore_service': optional(singleLineName, 'secretstore', 'Mesh name of the secretstore.'),

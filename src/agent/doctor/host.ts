@@ -22,6 +22,7 @@ import { keyName, readPublicKey } from '../../signatures/trust.ts';
 import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
 import type { AgentScope } from '../config/namedEnvs.ts';
 import type { Settings, Signed } from '../config/settings.ts';
+import { identityLifeOf } from '../transport/transport.ts';
 import { createContainers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -117,16 +118,15 @@ export async function checkFiles({ inaccessible, host, settings }: DoctorContext
   ];
 }
 
-/** Checks the mesh identity, which the agent reads with the transport `sdk`. */
+/** Checks the mesh identity, which the agent reads with the transport `sdk`, and the tunneller with `proxy`. */
 export async function examineIdentity({ host, settings }: DoctorContext): Promise<Check> {
   const { transport = 'unknown', mesh } = settings;
-  if (transport !== 'sdk') return inapplicableForTransport('mesh identity', transport);
+  if (transport !== 'sdk' && transport !== 'proxy') return inapplicableForTransport('mesh identity', transport);
   const file = await fileFactsOf(mesh.identity_file, host.agent);
   const group = groupOf(file);
-  return checkIdentity(
-    { file, group, isIdentity: await holdsIdentity(file.path), watched: await isWatched() },
-    host.agent,
-  );
+  const [isIdentity, watched] = [await holdsIdentity(file.path), await isWatched()];
+  const life = await identityLifeOf({ transport, mesh });
+  return checkIdentity({ file, group, isIdentity, watched, life }, { agent: host.agent, now: host.now, transport });
 }
 
 /** Name of a file's group; empty when the file is missing or hidden. */

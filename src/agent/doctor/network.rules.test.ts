@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { checkLines } from '../../../fixtures/suites/spec/checkLines.ts';
 import type { FileFacts, ProgramUser } from '../../core/doctor.rules.ts';
+import { expiryWarning } from '../../core/untrusted.rules.ts';
 import {
   checkIdentity,
   checkPeer,
@@ -9,10 +10,17 @@ import {
   type IdentityFacts,
   inapplicableForTransport,
   parseListeningPorts,
+  type ProxyPort,
 } from './network.rules.ts';
 
 describe('a service whose certificate is not trusted', () => {
-  const endpoint = { peer: 'tenancy', url: 'https://t.example', ca: '/etc/ca.pem', laptop: false } as const;
+  const endpoint = {
+    peer: 'tenancy',
+    url: 'https://t.example',
+    ca: '/etc/ca.pem',
+    laptop: false,
+    transport: 'system',
+  } as const;
   const facts = (certificate: { cure: string; authority: string | null }) => ({
     ...{ code: 'TLS_UNTRUSTED', line: `TLS_UNTRUSTED: the problem: ${certificate.cure}`, certificate },
   });
@@ -30,6 +38,22 @@ describe('a service whose certificate is not trusted', () => {
   });
 });
 
+describe('a service that does not answer', () => {
+  it.each([
+    ['system', 'curl -v --cacert /etc/ca.pem https://t.example/', 'curl -i https://t.example/v1/sys/health'],
+    [
+      'proxy',
+      'curl -v --cacert /etc/ca.pem --connect-to ::127.0.0.1:18443 https://t.example/',
+      'curl -i --connect-to ::127.0.0.1:18443 https://t.example/v1/sys/health',
+    ],
+    ['sdk', 'sudo deployd run --once', 'sudo deployd run --once'],
+  ] as const)('is tried by the way of transport %s', (transport, unreachable, sealed) => {
+    const peer = { peer: 'tenancy', url: 'https://t.example', ca: '/etc/ca.pem', laptop: false, transport } as const;
+    expect(checkLines(checkPeer({ code: null, line: 'refused' }, peer)).at(-1)).toBe(unreachable);
+    expect(checkLines(checkPeer({ status: 503, skewS: null }, peer)).at(-1)).toBe(sealed);
+  });
+});
+
 const agent: ProgramUser = { name: 'deployd', uid: 900, gids: [900, 950] };
 
 function file(mode: number, more: Partial<FileFacts> = {}, owner: { uid?: number; gid?: number } = {}): FileFacts {
@@ -38,7 +62,9 @@ function file(mode: number, more: Partial<FileFacts> = {}, owner: { uid?: number
 }
 
 describe('the mesh identity', () => {
-  const valid: IdentityFacts = { file: file(0o640), group: 'mesh', isIdentity: true, watched: { known: true } };
+  const now = new Date('2026-11-30T00:00:00.000Z');
+  const life = { from: now, until: new Date('2027-11-30') };
+  const valid: IdentityFacts = { file: file(0o640), group: 'mesh', isIdentity: true, watched: { known: true }, life };
   const passed = ['mesh identity: passed', '/a/file'];
   const isWrong = ['mesh identity: failed', '/a/file'];
 
@@ -92,7 +118,34 @@ describe('the mesh identity', () => {
       ],
     ],
   ])('%s', (_name, more, lines) => {
-    expect(checkLines(checkIdentity({ ...valid, ...more }, agent))).toEqual(lines);
+    expect(checkLines(checkIdentity({ ...valid, ...more }, { agent, now, transport: 'sdk' }))).toEqual(lines);
+  });
+
+  const extend = 'sudo /usr/share/deployd/identity-acl.sh --extend';
+  it.each([
+    ['40 days before its end', 40, []],
+    ['29 days before its end', 29.5, ['ends on 2026-12-29T12:00:00.000Z, in 29 days, and was not extended']],
+    ['on its last day', 0.5, ['ends on 2026-11-30T12:00:00.000Z, in 0 days, and was not extended']],
+    [
+      'after its end',
+      -1,
+      ['ended on 2026-11-29T00:00:00.000Z: the policy of the mesh decides whether it is still accepted'],
+    ],
+  ])('warns of a certificate %s, with sdk and with proxy', (_name, days, warning) => {
+    const ending = { from: new Date('2026-01-01'), until: new Date(now.getTime() + days * 86_400_000) };
+    const lines = warning.flatMap((line) => [`the certificate of /a/file ${line}`, extend]);
+    for (const transport of ['sdk', 'proxy'] as const)
+      expect(checkLines(checkIdentity({ ...valid, life: ending }, { agent, now, transport })).slice(2)).toEqual(lines);
+  });
+
+  it('warns of a short life in its last sixth, and reports an end that it cannot read', () => {
+    const short = { from: new Date(now.getTime() - 5 * 86_400_000), until: new Date(now.getTime() + 2 * 86_400_000) };
+    expect(expiryWarning(short, now)).toBeNull();
+    expect(expiryWarning(short, new Date(now.getTime() + 86_400_000))).toMatch(/, in 1 day, and was not extended$/);
+    expect(checkLines(checkIdentity({ ...valid, life: null }, { agent, now, transport: 'proxy' }))).toEqual([
+      'mesh identity: unknown',
+      'the end of the certificate of /a/file cannot be read: use sudo',
+    ]);
   });
 
   it('is not needed by another transport', () => {
@@ -125,14 +178,33 @@ describe('the proxy ports', () => {
     expect(parseListeningPorts(table.join('\n'))).toEqual([18200, 18443]);
   });
 
-  it('must both have a listener', () => {
-    const detail = 'ports 18443 and 18200';
-    const ports = [18443, 18200];
-    expect(checkLines(checkProxyPorts({ known: [22, 18200, 18443] }, ports))).toEqual(['mesh proxy: passed', detail]);
-    expect(checkLines(checkProxyPorts({ known: [18200] }, ports))).toEqual([
-      ...['mesh proxy: failed', detail],
-      ...['nothing listens on 127.0.0.1:18443', 'sudo systemctl enable --now deployd-proxy.service'],
+  const enable = 'sudo systemctl enable --now deployd-proxy.service';
+  const journal = 'sudo journalctl --unit deployd-proxy.service --lines 20 --no-pager';
+  it.each<[string, ProxyPort['state'], boolean, string[]]>([
+    ['answer', 'answers', true, []],
+    ['have a listener, and the unit is off', 'closed', false, ['nothing listens on 127.0.0.1:18443', enable]],
+    [
+      'have a listener, and the unit is on',
+      'closed',
+      true,
+      [
+        'nothing listens on 127.0.0.1:18443: the mesh does not grant its service to the identity, or is not reachable',
+        journal,
+      ],
+    ],
+    [
+      'answer through the mesh',
+      'silent',
+      true,
+      ['127.0.0.1:18443 is open, but its service does not answer through the mesh', journal],
+    ],
+  ])('must both %s', (_title, state, isEnabled, finding) => {
+    const ports = [{ port: 18443, state } as const, { port: 18200, state: 'answers' } as const];
+    const outcome = finding.length > 0 ? 'failed' : 'passed';
+    expect(checkLines(checkProxyPorts(ports, { isEnabled }))).toEqual([
+      `mesh proxy: ${outcome}`,
+      'ports 18443 and 18200',
+      ...finding,
     ]);
-    expect(checkLines(checkProxyPorts({ unknown: 'no table' }, ports))).toEqual(['mesh proxy: unknown', 'no table']);
   });
 });

@@ -10,8 +10,9 @@ import {
   type ProgramUser,
   unknownCheck,
 } from '../../core/doctor.rules.ts';
+import { type CertificateLife, expiryWarning } from '../../core/untrusted.rules.ts';
 import type { TokenLookup } from '../token/token.rules.ts';
-import { type Peer, peerNames } from '../transport/classifyError.rules.ts';
+import { type Peer, peerNames, proxyPorts } from '../transport/classifyError.rules.ts';
 import type { CheckContext } from './ticks.rules.ts';
 
 /** Response of a service to a probe request, or why there was no response. */
@@ -31,6 +32,7 @@ interface PeerEndpoint {
   /** PEM file of its certificate authority; null for the system's roots. */
   ca: string | null;
   laptop: boolean;
+  transport: 'system' | 'proxy' | 'sdk' | 'unknown';
 }
 
 /** Status of a disaster recovery standby, which serves no requests. */
@@ -44,7 +46,7 @@ export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
   if ('status' in facts) {
     const isDown = facts.status >= 500 || facts.status === STATUS_DR_STANDBY;
     const problem = `${url} answers ${facts.status}: it is sealed, or not at work`;
-    return checkResult(name, url, isDown ? [{ problem, fix: `curl -i ${url}/v1/sys/health` }] : []);
+    return checkResult(name, url, isDown ? [{ problem, fix: requestCommand('-i', '/v1/sys/health', endpoint) }] : []);
   }
   const file = ca ?? '/etc/ssl/certs/ca-certificates.crt';
   if (facts.code === 'TLS_UNTRUSTED') {
@@ -53,7 +55,14 @@ export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
     return checkResult(name, url, [{ problem: facts.line.replace(`: ${cure}`, ''), fix }]);
   }
   if (laptop) return inapplicableCheck(name, `offline, which is normal on a laptop: ${facts.line}`);
-  return checkResult(name, url, [{ problem: facts.line, fix: `curl -v --cacert ${file} ${url}/` }]);
+  return checkResult(name, url, [{ problem: facts.line, fix: requestCommand(`-v --cacert ${file}`, '/', endpoint) }]);
+}
+
+/** A request that takes the way of the agent: only the mesh knows the names of services behind `proxy` and `sdk`. */
+function requestCommand(options: string, path: string, { peer, url, transport }: PeerEndpoint): string {
+  if (transport === 'sdk') return 'sudo deployd run --once';
+  const way = transport === 'proxy' ? `--connect-to ::127.0.0.1:${proxyPorts[peer]} ` : '';
+  return `curl ${options} ${way}${url}${path}`;
 }
 
 /** The clock skews that services reported, in seconds. */
@@ -70,13 +79,16 @@ export interface IdentityFacts {
   isIdentity: boolean | null;
   /** Whether `deployd-identity-acl.path` is active; unknown without systemd. */
   watched: Fact<boolean>;
+  /** The lifetime of its certificate; null when it cannot be read. */
+  life: CertificateLife | null;
 }
 
-/** Listening TCP ports of this host. */
-type PortFacts = Fact<readonly number[]>;
-
-/** For `transport: sdk`: only the agent can read the identity, also after the tunneller rewrites it (spec §15). */
-export function checkIdentity({ file, group, isIdentity, watched }: IdentityFacts, agent: ProgramUser): Check {
+/**
+ * For `transport: sdk`: only the agent can read the identity, also after the tunneller rewrites it (spec §15). For
+ * `transport: proxy` only the tunneller must read it. With both its certificate must not be about to end.
+ */
+export function checkIdentity(facts: IdentityFacts, { agent, now, transport }: IdentityContext): Check {
+  const { file, group, isIdentity, watched, life } = facts;
   const { path, found, readable } = file;
   const name = 'mesh identity';
   if (found === 'hidden') return unknownCheck(name, `${path} cannot be seen by this user: use sudo`);
@@ -85,7 +97,11 @@ export function checkIdentity({ file, group, isIdentity, watched }: IdentityFact
       { problem: `${path} does not exist`, fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}` },
     ]);
   }
-  const findings: Finding[] = [];
+  const findings: Finding[] = expiryFindings(life, { path, now });
+  if (transport === 'proxy') {
+    if (life === null) return unknownCheck(name, `the end of the certificate of ${path} cannot be read: use sudo`);
+    return checkResult(name, path, findings);
+  }
   const regrant = 'sudo systemctl start deployd-identity-acl.service';
   if (readable === false) findings.push({ problem: `${agent.name} cannot read ${path}`, fix: regrant });
   if ((found.mode & 0o027) !== 0)
@@ -106,18 +122,42 @@ export function checkIdentity({ file, group, isIdentity, watched }: IdentityFact
   return checkResult(name, path, findings);
 }
 
-/** For `transport: proxy`: both ports have a listener (spec §15). */
-export function checkProxyPorts(listening: PortFacts, ports: readonly number[]): Check {
-  const name = 'mesh proxy';
-  if ('unknown' in listening) return unknownCheck(name, listening.unknown);
-  const closed = ports.filter((port) => !listening.known.includes(port));
-  const findings = closed.map((port) => {
-    return {
-      problem: `nothing listens on 127.0.0.1:${port}`,
-      fix: 'sudo systemctl enable --now deployd-proxy.service',
-    };
-  });
-  return checkResult(name, `ports ${ports.join(' and ')}`, findings);
+/** Where and when an identity is checked. */
+interface IdentityContext {
+  agent: ProgramUser;
+  now: Date;
+  transport: 'sdk' | 'proxy';
+}
+
+function expiryFindings(life: CertificateLife | null, { path, now }: { path: string; now: Date }): Finding[] {
+  const warning = life && expiryWarning(life, now);
+  const fix = 'sudo /usr/share/deployd/identity-acl.sh --extend';
+  return warning === null ? [] : [{ problem: `the certificate of ${path} ${warning}`, fix }];
+}
+
+/** The unit of the mesh proxy. */
+export const proxyUnit = 'deployd-proxy.service';
+
+/** A port of the mesh proxy: nothing listens on it, its service answers, or its service does not. */
+export interface ProxyPort {
+  port: number;
+  state: 'closed' | 'silent' | 'answers';
+}
+
+/** For `transport: proxy`: both services answer through their ports (spec §15). */
+export function checkProxyPorts(ports: readonly ProxyPort[], { isEnabled }: { isEnabled: boolean }): Check {
+  const failing = ports.filter(({ state }) => state !== 'answers');
+  const fix = isEnabled
+    ? `sudo journalctl --unit ${proxyUnit} --lines 20 --no-pager`
+    : `sudo systemctl enable --now ${proxyUnit}`;
+  const findings = failing.map(({ port, state }) => ({ problem: problemOf(port, state, isEnabled), fix }));
+  return checkResult('mesh proxy', `ports ${ports.map(({ port }) => port).join(' and ')}`, findings);
+}
+
+function problemOf(port: number, state: ProxyPort['state'], isEnabled: boolean): string {
+  if (state === 'silent') return `127.0.0.1:${port} is open, but its service does not answer through the mesh`;
+  const closed = `nothing listens on 127.0.0.1:${port}`;
+  return isEnabled ? `${closed}: the mesh does not grant its service to the identity, or is not reachable` : closed;
 }
 
 /** The result of a check that applies only to another transport. */

@@ -4,17 +4,20 @@ import { fileFactsOf } from '../../core/accounts.ts';
 import { type Check, checkClock, type Fact } from '../../core/doctor.rules.ts';
 import { pastTimes } from '../../core/certificateAuthorities.ts';
 import type { Settings } from '../config/settings.ts';
+import { runHostProgram } from '../../core/accounts.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import { openCredentials } from '../token/credentials.ts';
 import { createSecretstore } from '../token/secretstore.ts';
 import type { TokenLookup } from '../token/token.rules.ts';
-import type { Peer } from '../transport/classifyError.rules.ts';
+import { type Peer, proxyPorts } from '../transport/classifyError.rules.ts';
 import { clockFilesOf, createHttpClient, type HttpClient } from '../transport/httpClient.ts';
-import { createTransport } from '../transport/transport.ts';
+import { answersThroughProxy, createTransport } from '../transport/transport.ts';
 import type { DoctorContext } from './host.ts';
 import {
   checkPeer,
   checkProxyPorts,
+  proxyUnit,
+  type ProxyPort,
   checkToken,
   inapplicableForTransport,
   jwtExpiryOf,
@@ -35,8 +38,14 @@ export async function checkNetwork(context: DoctorContext): Promise<Check[]> {
       ping(connection, 'secretstore', context),
     ]);
     return [
-      checkPeer(tenancy, { peer: 'tenancy', url: tenancy_url, ca: tenancy_ca, laptop }),
-      checkPeer(secretstore, { peer: 'secretstore', url: secretstore_url, ca: secretstore_ca, laptop }),
+      checkPeer(tenancy, { peer: 'tenancy', url: tenancy_url, ca: tenancy_ca, laptop, transport: name }),
+      checkPeer(secretstore, {
+        peer: 'secretstore',
+        url: secretstore_url,
+        ca: secretstore_ca,
+        laptop,
+        transport: name,
+      }),
       checkClock(skewsOf([tenancy, secretstore]), {
         now: new Date(),
         pastTimes: pastTimes(clockFilesOf(context.settings)),
@@ -95,7 +104,14 @@ async function checkProxy(transport: Settings['transport'] | 'unknown'): Promise
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((name) => readTextIfExists(`/proc/net/${name}`).catch(() => null)),
   );
-  return checkProxyPorts({ known: parseListeningPorts(tables.join('\n')) }, [18443, 18200]);
+  const listening = parseListeningPorts(tables.join('\n'));
+  const ports = Object.values(proxyPorts).map(async (port): Promise<ProxyPort> => {
+    if (!listening.includes(port)) return { port, state: 'closed' };
+    return { port, state: (await answersThroughProxy(port)) ? 'answers' : 'silent' };
+  });
+  const { stdout } = await runHostProgram(['systemctl', 'show', '--property=LoadState,UnitFileState', proxyUnit]);
+  const isEnabled = /LoadState=(?!loaded)|UnitFileState=enabled/.test(stdout);
+  return checkProxyPorts(await Promise.all(ports), { isEnabled });
 }
 
 async function tokenFacts(connection: Connection | null, context: DoctorContext): Promise<TokenFacts> {

@@ -29,6 +29,7 @@ function linesOf(facts: Partial<TickFacts>, counts = none): string[] {
       deferring: {},
       containers: [],
       sendsTraces: false,
+      identityEnd: null,
       freeBytes: {},
       ...facts,
     },
@@ -48,6 +49,11 @@ describe('the metrics after a tick (spec §20.3)', () => {
   it.each<[string, Partial<TickFacts>, string[]]>([
     ['the version', {}, ['deployd_build_info{version="0.3.0"} 1']],
     ['the duration', {}, ['deployd_tick_duration_seconds 1.5']],
+    [
+      'the end of the mesh identity',
+      { identityEnd: new Date('2026-11-30') },
+      ['deployd_mesh_identity_expiry_timestamp_seconds 1795996800'],
+    ],
     ['a host in sync', {}, ['deployd_in_sync 1', 'deployd_failing 0']],
     ['one whose last check-in is old', { isStale: true }, ['deployd_in_sync 0', 'deployd_failing 0']],
     ['one that never checked in', { state: emptyState('eu-1') }, ['deployd_in_sync 0', 'deployd_failing 0']],

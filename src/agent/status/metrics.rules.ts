@@ -20,6 +20,8 @@ export interface TickFacts {
   containers: readonly ReportedContainer[] | null;
   /** Whether the ticks of this host are sent to a collector. */
   sendsTraces: boolean;
+  /** End of the certificate of the mesh identity; null without one. */
+  identityEnd: Date | null;
   /** Free space in bytes by path, one path for each filesystem; null where it is unknown. */
   freeBytes: Readonly<Record<string, number | null>>;
 }
@@ -29,7 +31,7 @@ export interface TickFacts {
  * states, codes) or from the configuration (paths), so that their number is bounded.
  */
 export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[] {
-  const { trace, state, isStale, deferring, containers, sendsTraces, freeBytes } = facts;
+  const { trace, state, isStale, deferring, containers, sendsTraces, identityEnd, freeBytes } = facts;
   return [
     info('deployd_build', 'Version of the agent.', { version: trace.version }),
     counter('deployd_ticks', 'Ticks by how they ended.', samplesBy('outcome', counts.ticks)),
@@ -43,6 +45,11 @@ export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[
     ...(containers === null
       ? []
       : [gauge('deployd_containers', 'Containers of the project.', containerSamples(containers))]),
+    ...timestamp(
+      'deployd_mesh_identity_expiry_timestamp_seconds',
+      'When the certificate of the mesh identity ends.',
+      identityEnd?.toISOString(),
+    ),
     gauge('deployd_disk_free_bytes', 'Free space of each filesystem that is used.', diskSamples(freeBytes)),
   ];
 }

@@ -20,6 +20,7 @@ import {
   type TickFacts,
   tickMetrics,
 } from './metrics.rules.ts';
+import { identityLifeOf } from '../transport/transport.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { TickResult } from '../../../machines/types.ts';
@@ -99,6 +100,7 @@ async function factsOf(
     deferring: hold === undefined ? null : deferringFactsOf({ hold, windows: settings.apply.windows }, now),
     containers,
     sendsTraces: settings.traces.otlp_endpoint !== null,
+    identityEnd: (await identityLifeOf(settings))?.until ?? null,
     freeBytes: Object.fromEntries(filesystems.map(({ paths, freeBytes }) => [paths[0] ?? '', freeBytes])),
   };
 }

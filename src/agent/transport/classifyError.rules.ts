@@ -36,6 +36,9 @@ export const peerNames: Record<Responder, string> = {
   storage: 'storage host',
 };
 
+/** Ports on which `deployd-proxy.service` listens (spec §3). */
+export const proxyPorts = { tenancy: 18443, secretstore: 18200 } as const satisfies Partial<Record<Responder, number>>;
+
 /** Classifies a failed call as the fault that ends the tick (spec §9, §11). A 401 of the tenancy service is decided here. */
 export function classifyError(callError: CallError): Fault {
   return 'error' in callError ? classifyTransportError(callError) : classifyStatus(callError);

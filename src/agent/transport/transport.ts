@@ -1,13 +1,15 @@
 import http from 'node:http';
 import https from 'node:https';
+import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { failedFault, Fault, offlineFault } from '../../../machines/fault.ts';
 import { type Agents, createAgents, verificationOptions, withConnectTimeout } from '../../core/connector.ts';
-import { keepShownChain } from '../../core/certificateAuthorities.ts';
-import { createMesh, type Mesh, MeshError } from '../../mesh/mesh.ts';
+import { createTlsContext, keepShownChain, readAuthorities } from '../../core/certificateAuthorities.ts';
+import type { CertificateLife } from '../../core/untrusted.rules.ts';
+import { createMesh, extendCertificate, type Mesh, MeshError, readIdentity } from '../../mesh/mesh.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Peer } from './classifyError.rules.ts';
+import { type Peer, peerNames, proxyPorts } from './classifyError.rules.ts';
 import { createTrustStore, openSystemRoots, type SystemRoots, type Trust, type TrustStore } from './trustStore.ts';
 
 /**
@@ -43,9 +45,6 @@ function createProxyTransport(settings: Settings, trustStore: TrustStore): Trans
     createAgents(trust, { address: { host: '127.0.0.1', port: proxyPorts[peer] }, connectTimeoutMs });
   return { name: 'proxy', ...createAgentPool(trustStore, open) };
 }
-
-/** Ports on which `deployd-proxy.service` listens (spec §3). */
-const proxyPorts: Record<Peer, number> = { tenancy: 18443, secretstore: 18200 };
 
 /** The mesh client in process: one login per tick, and no connection to the services except through the mesh. */
 function createSdkTransport(settings: Settings, trustStore: TrustStore, warn: (line: string) => void): Transport {
@@ -268,4 +267,81 @@ export interface Transport {
   agentsWithAllRoots: (peer: Peer) => Agents;
   /** Closes idle connections; the next call opens new ones and reads the CA files again. */
   close: () => void;
+}
+
+const CHECK_TIMEOUT_MS = 5000;
+
+/** `deployd doctor --proxy`: prints the services that do not answer through their port; exit 1 if there are any. */
+export async function checkProxyAnswers(out: Pick<Console, 'log'>): Promise<number> {
+  const peers = ['tenancy', 'secretstore'] as const;
+  const answers = await Promise.all(peers.map((peer) => answersThroughProxy(proxyPorts[peer])));
+  const silent = peers.filter((_peer, index) => !answers[index]);
+  if (silent.length > 0)
+    out.log(silent.map((peer) => `the ${peerNames[peer]} (port ${proxyPorts[peer]})`).join(' and '));
+  return silent.length > 0 ? 1 : 0;
+}
+
+/**
+ * Whether a service answers through a port of the proxy: the tunneller accepts every connection, and closes it if the
+ * service cannot be dialled. TLS is tried first, up to a complete handshake, because servers log incomplete ones; then
+ * plain HTTP.
+ */
+export async function answersThroughProxy(port: number): Promise<boolean> {
+  const address = { host: '127.0.0.1', port };
+  const answersTls = await answers(
+    tls.connect({ ...address, secureContext: createTlsContext(readAuthorities(null)) }),
+    'secureConnect',
+  );
+  if (answersTls) return true;
+  const socket = net.connect(address, () => socket.write('HEAD / HTTP/1.0\r\n\r\n'));
+  return answers(socket, 'data');
+}
+
+/** True at the event, and at an error that only an answer causes. */
+function answers(socket: net.Socket, event: 'secureConnect' | 'data'): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (hasAnswered: boolean) => {
+      clearTimeout(timer);
+      resolve(hasAnswered);
+      socket.destroy();
+    };
+    const timer = setTimeout(() => end(false), CHECK_TIMEOUT_MS);
+    socket.once(event, () => end(true));
+    socket.once('close', () => end(false));
+    socket.once('error', ({ code = '' }: NodeJS.ErrnoException) => end(!/^E(CONN|PIPE|TIMEDOUT|NOTCONN)/.test(code)));
+  });
+}
+
+/** `deployd extend-identity`: exit 75 if no controller answers, 1 if the certificate cannot be extended. */
+export async function extendIdentity(
+  identityFile: string,
+  { isForced }: { isForced: boolean },
+  out: Pick<Console, 'log' | 'error'>,
+): Promise<number> {
+  try {
+    const options = { identityFile, timeoutMs: CHECK_TIMEOUT_MS, isForced, now: new Date() };
+    const { result, until } = await extendCertificate(options);
+    out.log(`mesh identity ${identityFile}: ${describedResults[result]}, valid until ${until.toISOString()}`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof MeshError)) throw error;
+    out.error(`mesh identity ${identityFile}: its certificate is not extended: ${error.message}`);
+    return error.kind === 'unreachable' ? 75 : 1;
+  }
+}
+
+const describedResults = {
+  notDue: 'the certificate need not be extended yet',
+  extended: 'the certificate was extended',
+  completed: 'an interrupted extension of the certificate was completed',
+};
+
+/** The lifetime of the certificate that this host uses in the mesh; null without one, or if it cannot be read. */
+export async function identityLifeOf({
+  transport,
+  mesh,
+}: Pick<Settings, 'transport' | 'mesh'>): Promise<CertificateLife | null> {
+  if (transport === 'system') return null;
+  const identity = await readIdentity(mesh.identity_file).catch(() => null);
+  return identity && { from: identity.certificate.validFromDate, until: identity.certificate.validToDate };
 }
