@@ -31,7 +31,7 @@ describe('the images of a bundle', () => {
   /** Verifies one image for each service, with a timeout for calls. */
   function verifyAll(
     signal: AbortSignal,
-    { http_timeout_s = 5, rules = [] as ImageRule[], otherKey = key.publicPem } = {},
+    { http_timeout_s = 5, rules = [] as ImageRule[], otherKey = key.publicPem, state: past = emptyState('eu-1') } = {},
   ) {
     const vault = new Vault();
     const dir = tempDir();
@@ -39,7 +39,7 @@ describe('the images of a bundle', () => {
     writeFileSync(keyFile, key.publicPem);
     writeFileSync(otherFile, otherKey);
     const state: { state: State; update: (change: Partial<State>) => Promise<void> } = {
-      state: emptyState('eu-1'),
+      state: past,
       update: (change) => Promise.resolve(void Object.assign(state.state, change)),
     };
     const images = { keys: [otherFile], rules: rules.map((rule) => ({ ...rule, keys: [keyFile] })) };
@@ -89,6 +89,19 @@ describe('the images of a bundle', () => {
     const refused = await verdict.catch((error: unknown) => (error as Fault).message);
     expect(refused).toContain('web:1 of service0: nobody who is trusted has signed');
     expect(refused).not.toMatch(/of service[12]:/);
+  });
+
+  it('are not asked for again before the end of a pause that the registry wanted, also in later ticks', async () => {
+    registry.answerWith(/manifests/, { status: 429, headers: { 'retry-after': '120' } });
+    const first = verifyAll(new AbortController().signal);
+    await expect(first.verdict).rejects.toThrow('answers 429, and asks for no calls until');
+    const { state } = first.state;
+    expect(state.registry_pauses).toMatchObject([{ host: registry.host }]);
+    const asked = registry.requests.length;
+    await expect(verifyAll(new AbortController().signal, { state }).verdict).rejects.toThrow(
+      'asked for no calls until',
+    );
+    expect(registry.requests).toHaveLength(asked);
   });
 
   it('are given up in time where a registry does not answer, and at once after SIGTERM', async () => {
