@@ -91,7 +91,7 @@ describe('the images of a bundle', () => {
     expect(refused).not.toMatch(/of service[12]:/);
   });
 
-  it('are not asked for again before the end of a pause that the registry wanted, also in later ticks', async () => {
+  it('are not asked for again before the end of a pause that the registry asked for, also in later ticks', async () => {
     registry.answerWith(/manifests/, { status: 429, headers: { 'retry-after': '120' } });
     const first = verifyAll(new AbortController().signal);
     await expect(first.verdict).rejects.toThrow('answers 429, and asks for no calls until');
