@@ -162,13 +162,13 @@ it('shows files by digest and executable bit, and empty directories', () => {
 });
 
 describe('the privileges that two bundles need', () => {
-  const powersOf = (before: DiffSide, after: DiffSide) =>
-    diffOf(before, after).powers.map((power) => [power.key, power.before, power.after]);
+  const privilegesOf = (before: DiffSide, after: DiffSide) =>
+    diffOf(before, after).privileges.map((privilege) => [privilege.key, privilege.before, privilege.after]);
 
   it('are shown whatever the flags of the bundles', () => {
     const agent = { allow_privileged: true, allow_rollback: false };
     const after = side(web('image: a, privileged: true, network_mode: host'), { manifest: { agent } });
-    expect(powersOf(side(web('image: a, cap_add: [NET_ADMIN]')), after)).toEqual([
+    expect(privilegesOf(side(web('image: a, cap_add: [NET_ADMIN]')), after)).toEqual([
       ['PRIVILEGED_REFUSED', expect.stringContaining('service web: cap_add'), null],
       ['PRIVILEGED_REFUSED', null, expect.stringContaining('service web: privileged')],
       ['HOST_NETWORK_REFUSED', null, expect.stringContaining('service web: network_mode')],
@@ -177,12 +177,21 @@ describe('the privileges that two bundles need', () => {
 
   it('are the same on another line, and no other refusal is one', () => {
     const text = web('image: a, privileged: true');
-    expect(powersOf(side(`${text}\n`), side(`\n\n${text}\nx-more: 1\nnonsense: {}`))).toEqual([]);
+    expect(privilegesOf(side(`${text}\n`), side(`\n\n${text}\nx-more: 1\nnonsense: {}`))).toEqual([]);
   });
 });
 
 it('reports that nothing differs', () => {
-  const nothing = ['manifest', 'services', 'resources', 'images', 'variables', 'secrets', 'files', 'powers'] as const;
+  const nothing = [
+    'manifest',
+    'services',
+    'resources',
+    'images',
+    'variables',
+    'secrets',
+    'files',
+    'privileges',
+  ] as const;
   const found: BundleDiff = diffOf(side(web('image: a')), side(web('image: a')));
   expect(nothing.map((key) => found[key])).toEqual(nothing.map(() => []));
   expect(found.same_content).toBe(true);
@@ -242,7 +251,7 @@ it('shows everything else, and a hidden value once', () => {
       ],
     },
   ]);
-  expect(diff.powers.map(({ before, after }) => before ?? after)).toEqual([
+  expect(diff.privileges.map(({ before, after }) => before ?? after)).toEqual([
     expect.stringContaining('cap_add CAP1 (compose.yaml): permit it by policy'),
     expect.stringContaining('cap_add CAP2 (compose.yaml): permit it by policy'),
   ]);

@@ -33,7 +33,7 @@ export interface BundleDiff {
   /** By path: sha256, and whether it is executable. */
   files: Difference[];
   /** Privileges that a host must permit, or a flag of the bundle must allow. */
-  powers: Difference[];
+  privileges: Difference[];
 }
 
 type BundleLabel = Pick<Manifest, 'name' | 'env' | 'version' | 'sequence'> & { sha: Sha | null };
@@ -61,7 +61,7 @@ export function diffOf(before: DiffSide, after: DiffSide): BundleDiff {
     variables: between(({ facts }) => new Map(Object.entries(facts.variables))),
     secrets: between(secretValues),
     files,
-    powers: between(powerValues),
+    privileges: between(privilegeValues),
   };
 }
 
@@ -130,17 +130,20 @@ function fileValues({ contents }: DiffSide): Values {
  * The privileges that the policy would refuse without the flags of the bundle, each with its cure; without lines, which
  * move.
  */
-function powerValues({ facts }: DiffSide): Values {
+function privilegeValues({ facts }: DiffSide): Values {
   const { manifest, project, releaseFiles, texts } = facts;
   const unflagged = { ...manifest, agent: { ...manifest.agent, allow_privileged: false } };
   const context = { manifest: unflagged, projectName: `deployd-${manifest.env}`, releaseFiles, texts };
   const refusals = validateComposePolicy(project, context).filter(({ code }) => code !== 'COMPOSE_REFUSED');
   return new Map(
-    refusals.map(({ code, detail, faults = [{ text: detail, cure: '' }] }) => [code, new Set(faults.map(formatPower))]),
+    refusals.map(({ code, detail, faults = [{ text: detail, cure: '' }] }) => [
+      code,
+      new Set(faults.map(formatPrivilege)),
+    ]),
   );
 }
 
-function formatPower({ text, cure }: RefusedFault): string {
+function formatPrivilege({ text, cure }: RefusedFault): string {
   return [text.replace(/:\d+\)$/, ')'), cure].filter(Boolean).join(': ');
 }
 
@@ -251,7 +254,7 @@ const confidentialKey = new RegExp(String.raw`(^|\.)(${confidentialKeys.join('|'
 /** A value that has such a key inside, as items of lists in their long form. */
 const confidentialItem = new RegExp(`"(${confidentialKeys.join('|')}|x-[^"]*)":`);
 /** The text of a privilege, from the first value that it names of such a key. */
-const confidentialPower = new RegExp(String.raw`((?:^|[ .])(?:${confidentialKeys.join('|')})(?:\.\S*)?) .*`, 's');
+const confidentialPrivilege = new RegExp(String.raw`((?:^|[ .])(?:${confidentialKeys.join('|')})(?:\.\S*)?) .*`, 's');
 
 /**
  * The differences for readers who need not see what a bundle may hold by mistake: values of environments, commands, labels,
@@ -262,7 +265,7 @@ export function withoutConfidential(diff: BundleDiff): BundleDiff {
     ...diff,
     services: diff.services.map(withoutValues),
     resources: diff.resources.map(withoutValues),
-    powers: diff.powers.map(({ key, before, after }) => ({ key, before: cut(before), after: cut(after) })),
+    privileges: diff.privileges.map(({ key, before, after }) => ({ key, before: cut(before), after: cut(after) })),
   };
 }
 
@@ -278,8 +281,8 @@ function hidden({ key, before, after }: Difference): Difference {
   return { key, before: before === null ? null : hiddenValue, after: after === null ? null : hiddenValue };
 }
 
-function cut(power: string | null): string | null {
-  return power && power.replace(confidentialPower, `$1 ${hiddenValue}`);
+function cut(privilege: string | null): string | null {
+  return privilege && privilege.replace(confidentialPrivilege, `$1 ${hiddenValue}`);
 }
 
 /** Characters of a key or value that are shown. */
@@ -287,13 +290,13 @@ const maxCharacters = 200;
 
 /** The differences of two bundles as text: what they come to, then one aligned row for each kind. */
 export function formatDiff(diff: BundleDiff): string {
-  const { before, after, services, resources, images, powers } = diff;
+  const { before, after, services, resources, images, privileges } = diff;
   return formatRows(
     [headline(diff)],
     [
       ['before', labelLines(before)],
       ['after', labelLines(after)],
-      ['powers', powers.map((power) => signed(power, sideShown(power)))],
+      ['privileges', privileges.map((privilege) => signed(privilege, sideShown(privilege)))],
       ['manifest', diff.manifest.map(formatDifference)],
       ['services', services.flatMap(formatPart)],
       ['resources', resources.flatMap(formatPart)],

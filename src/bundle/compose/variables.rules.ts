@@ -137,7 +137,7 @@ function valueOf(
 /** Values by the names of their variables. */
 type Values = Readonly<Record<string, string>>;
 
-/** Longest text that is filled in: nothing that could be a power is longer. */
+/** Longest text that is filled in: nothing that could be a privilege is longer. */
 const maxFilledCharacters = 4096;
 /** A part of the permitted size of a bundle's compose files, so that its values alone never make them too long. */
 const maxAllCharacters = maxCharacters / 4;

@@ -6,8 +6,8 @@ import { textOf } from '../compose/composeNode.rules.ts';
 import { effectiveValue, serviceLayers } from '../compose/services.rules.ts';
 import { type BundleFacts, noHost, type Plan, planOf } from '../plan/plan.rules.ts';
 import { knownVariables, withKnownVariables } from '../plan/variables.rules.ts';
-import { askedPowers } from '../policy/composePolicy.rules.ts';
-import { anyHost, permitEntry, type Power } from '../policy/policyHost.rules.ts';
+import { askedPrivileges } from '../policy/composePolicy.rules.ts';
+import { anyHost, permitEntry, type Privilege } from '../policy/policyHost.rules.ts';
 import { replaceEnvironmentSecrets } from './environments.rules.ts';
 import { replaceContents, replaceEnvFiles } from './files.rules.ts';
 import {
@@ -173,15 +173,15 @@ export interface ImportVerdict {
 export function verdictOf(facts: BundleFacts): ImportVerdict {
   const { manifest, project, releaseFiles, texts } = facts;
   const context = { manifest, releaseFiles, texts, projectName: `deployd-${manifest.env}` };
-  const permits = permitsOf(askedPowers(project, context));
+  const permits = permitsOf(askedPrivileges(project, context));
   const policyHost = { ...anyHost, policy: { ...anyHost.policy, permit: permits } };
   return { permits, plan: planOf(facts, { ...noHost, policyHost }) };
 }
 
 /** The permits that grant exactly these privileges, in the form of `policy.permit`. */
-export function permitsOf(powers: readonly Power[]): Partial<Permits> {
+export function permitsOf(privileges: readonly Privilege[]): Partial<Permits> {
   const byKey = permitKeys.flatMap((key) => {
-    const entries = new Set(powers.filter(({ permit }) => permit === key).map(permitEntry));
+    const entries = new Set(privileges.filter(({ permit }) => permit === key).map(permitEntry));
     const needed = [...entries].filter((entry) => !entries.has(entry.replace(/:ro$/, '')) || !entry.endsWith(':ro'));
     return needed.length > 0 ? [[key, needed.sort()] as const] : [];
   });

@@ -92,7 +92,7 @@ describe('variables', () => {
       { a: { container_name: 'deployd-eu-1-a', labels: { net: 'deployd-eu-1_web' } } },
     ],
     [
-      'of paths, names and powers are written out',
+      'of paths, names and privileges are written out',
       '{image: x, user: "${U:-1000}", ports: ["${P}:1", "${R:-1-2}:1-2"], labels: ["a.$P=$P"], depends_on: ["${B}"]}',
       { '.env': 'P=80\nB=b\n' },
       {

@@ -6,10 +6,10 @@ import {
   anyHost,
   type EnginePolicyFacts,
   type OrchestratorName,
-  type PermittedPower,
+  type PermittedPrivilege,
   type PolicyHost,
 } from '../policy/policyHost.rules.ts';
-import type { Judgement } from '../policy/powers.rules.ts';
+import type { Judgement } from '../policy/privileges.rules.ts';
 import type { EngineMeans } from './bundleToStart.rules.ts';
 import { type Change, changesOf, type ComparableRelease } from './changes.rules.ts';
 import { startFaultsOf } from './hostFaults.rules.ts';
@@ -41,7 +41,7 @@ export interface Plan {
   /** One for each refusal code, in the order of a tick's lines. */
   refusals: Refusal[];
   /** The privileges in the files as written that only the host's policy permits, without a flag of the bundle. */
-  permitted: PermittedPower[];
+  permitted: PermittedPrivilege[];
   disk: { paths: readonly string[]; free_bytes: number | null; needed_bytes: number }[];
   /** The profiles that the bundle chooses, and the profiles of the applied release that it does not. */
   profiles: Change[];

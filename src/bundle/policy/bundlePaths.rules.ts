@@ -5,7 +5,7 @@ import {
   type Finding,
   type PolicyFacts,
   refuse,
-  refusePower,
+  refuseUnpermitted,
   refusePrivilege,
   refuseVariable,
   serviceOf,
@@ -174,6 +174,6 @@ function hostMount(
   if (!isWritable && timeFiles.includes(entry)) return [];
   const message = `${printable(source)} ${locationFaults.outside}`;
   return location.facts.host.engineSockets.includes(entry)
-    ? refusePower(value, location, { permit: 'engine_socket', entry: serviceOf(location), message })
-    : refusePower(value, location, { permit: 'binds', entry, isWritable, message });
+    ? refuseUnpermitted(value, location, { permit: 'engine_socket', entry: serviceOf(location), message })
+    : refuseUnpermitted(value, location, { permit: 'binds', entry, isWritable, message });
 }

@@ -24,8 +24,8 @@ import {
   type ValueLocation,
 } from './finding.rules.ts';
 import { composeLimits, validateBundleLimits, validateDocumentSize } from './limits.rules.ts';
-import { anyHost, type OrchestratorName, type PolicyHost, type Power } from './policyHost.rules.ts';
-import { judge, type Judgement, sharedPowers } from './powers.rules.ts';
+import { anyHost, type OrchestratorName, type PolicyHost, type Privilege } from './policyHost.rules.ts';
+import { judge, type Judgement, sharedPrivileges } from './privileges.rules.ts';
 import { swarmFindings } from './swarm.rules.ts';
 import { topLevelKeys } from './topLevel.rules.ts';
 import { atKey, mappingOf } from './validators.rules.ts';
@@ -90,9 +90,9 @@ export function faultsWithoutEffect(project: ComposeProject, context: Omit<Polic
 }
 
 /** The privileges over a host that a bundle's compose files need, each once. */
-export function askedPowers(project: ComposeProject, context: PolicyContext): Power[] {
-  const powers = composeFindings(project, context).flatMap(({ power }) => power ?? []);
-  return [...new Map(powers.map((power) => [JSON.stringify(power), power])).values()];
+export function askedPrivileges(project: ComposeProject, context: PolicyContext): Privilege[] {
+  const privileges = composeFindings(project, context).flatMap(({ privilege }) => privilege ?? []);
+  return [...new Map(privileges.map((privilege) => [JSON.stringify(privilege), privilege])).values()];
 }
 
 function composeFindings(project: ComposeProject, { manifest, ...context }: PolicyContext): Finding[] {
@@ -105,7 +105,7 @@ function composeFindings(project: ComposeProject, { manifest, ...context }: Poli
       : [...validateHasService(project), ...validateDocumentSize(project), ...validateContainerNames(project)];
   const limits = validateBundleLimits(project, context.texts);
   const findings = [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits];
-  return [...findings, ...sharedPowers(files, findings, facts)];
+  return [...findings, ...sharedPrivileges(files, findings, facts)];
 }
 
 /**
@@ -134,7 +134,7 @@ export function validateModelPolicy(
     ...validateComposedNames(merged.services, facts),
     ...validateBundleLimits(merged),
   ];
-  const shared = sharedPowers([{ path: '', root }], all, facts);
+  const shared = sharedPrivileges([{ path: '', root }], all, facts);
   const { isApplied = false } = context;
   return judge([...all, ...shared], { agent: manifest.agent, host: facts.host, isApplied }).refusals;
 }

@@ -5,7 +5,7 @@ import {
   type Finding,
   type PolicyFacts,
   refuse,
-  refusePower,
+  refuseUnpermitted,
   refusePrivilege,
   type Validator,
 } from './finding.rules.ts';
@@ -42,7 +42,7 @@ const foreignNetwork = /^(bridge|default|docker_gwbridge|host|ingress|none|podma
 
 /**
  * `name` of a network or volume of the project. Prefixed by the project's name it can be no other project's, because no
- * env contains `_`; another name is a power if something outside the project has it, since compose would use that.
+ * env contains `_`; another name is a privilege if something outside the project has it, since compose would use that.
  */
 export function ownName(permit: 'networks' | 'volumes'): Validator {
   return textValidator((name, value, location) => {
@@ -51,7 +51,7 @@ export function ownName(permit: 'networks' | 'volumes'): Validator {
     if (isPlain && name.startsWith(`${projectName}_`)) return [];
     if (!isPlain || /^deployd-/.test(name)) return refusePrivilege(value, location, printable(name));
     return outside?.[permit].has(name) === true
-      ? refusePower(value, location, {
+      ? refuseUnpermitted(value, location, {
           ...{ permit, entry: name },
           message: `${printable(name)} is one outside the project`,
         })

@@ -4,7 +4,13 @@ import type { OpenedPaths } from '../compose/composeProject.rules.ts';
 import type { ComposeNode } from '../compose/composeNode.rules.ts';
 import type { Route } from '../compose/networks.rules.ts';
 import type { MergedServices } from '../compose/services.rules.ts';
-import { type EnginePolicyFacts, permitCure, permitEntry, type PolicyHost, type Power } from './policyHost.rules.ts';
+import {
+  type EnginePolicyFacts,
+  permitCure,
+  permitEntry,
+  type PolicyHost,
+  type Privilege,
+} from './policyHost.rules.ts';
 
 const codes = ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'] as const;
 
@@ -13,7 +19,7 @@ export interface Finding {
   code: (typeof codes)[number];
   text: string;
   cure: string;
-  power?: Power;
+  privilege?: Privilege;
   /** A path of the host that is mounted in a form that no permit grants. */
   hostPath?: string;
   /** The finding in its place if the same content is already applied on the host, which is then only a warning. */
@@ -97,16 +103,18 @@ export function refuseVariable(value: ComposeNode, location: ValueLocation, mess
 }
 
 /** A privilege over the host, which `allow_privileged` or a permit of the host grants. */
-export function refusePower(
+export function refuseUnpermitted(
   value: ComposeNode,
   location: ValueLocation,
-  asked: Power & { message: string },
+  asked: Privilege & { message: string },
 ): Finding[] {
-  const { message, ...power } = asked;
-  const code = power.permit === 'host_network' ? 'HOST_NETWORK_REFUSED' : 'PRIVILEGED_REFUSED';
-  const cure = location.facts.rendered ? permitCure(power.permit) : permitCure(power.permit, permitEntry(power));
+  const { message, ...privilege } = asked;
+  const code = privilege.permit === 'host_network' ? 'HOST_NETWORK_REFUSED' : 'PRIVILEGED_REFUSED';
+  const cure = location.facts.rendered
+    ? permitCure(privilege.permit)
+    : permitCure(privilege.permit, permitEntry(privilege));
   const service = location.owner.startsWith('service ') ? { service: serviceOf(location) } : {};
-  return [{ code, text: describe(value, location, message), cure, power: { ...power, ...service } }];
+  return [{ code, text: describe(value, location, message), cure, privilege: { ...privilege, ...service } }];
 }
 
 /** The host's network, in a form that no permit grants. */

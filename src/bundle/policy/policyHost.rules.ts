@@ -60,7 +60,7 @@ export const defaultEngineSockets = ['/run', '/var/run'].flatMap((run) => socket
 export const anyHost: PolicyHost = { policy: defaultPolicy, engineSockets: defaultEngineSockets, paths: null };
 
 /** A privilege over the host that a value needs, and that `policy.permit` can grant. */
-export interface Power {
+export interface Privilege {
   readonly permit: PermitKey;
   /** The permitted entry: a capability, a service, a path. It may be the value of a secret in a rendered model. */
   readonly entry: string;
@@ -70,23 +70,23 @@ export interface Power {
   readonly service?: string;
 }
 
-/** A power that the host permits, with the entry of `policy.permit` that grants it and no more. */
-export type PermittedPower = Pick<Power, 'permit' | 'entry' | 'service'>;
+/** A privilege that the host permits, with the entry of `policy.permit` that grants it and no more. */
+export type PermittedPrivilege = Pick<Privilege, 'permit' | 'entry' | 'service'>;
 
-/** The line of config.yaml that permits a power; without an entry, which would show a secret, only its key. */
+/** The line of config.yaml that permits a privilege; without an entry, which would show a secret, only its key. */
 export function permitCure(permit: PermitKey, entry?: string): string {
   return entry === undefined
     ? `permit it by policy.permit.${permit} in config.yaml of the host`
     : `permit it by policy: {permit: {${permit}: [${JSON.stringify(printable(entry))}]}} in config.yaml of the host`;
 }
 
-/** The entry of `policy.permit` that grants a power, and no more. */
-export function permitEntry({ permit, entry, isWritable }: Power): string {
+/** The entry of `policy.permit` that grants a privilege, and no more. */
+export function permitEntry({ permit, entry, isWritable }: Privilege): string {
   return permit === 'binds' && isWritable === false ? `${entry}:ro` : entry;
 }
 
-/** A permitted power as a text; whoever has the engine's socket, or runs privileged, is root on the host. */
-export function formatPermitted({ permit, entry, service }: PermittedPower): string {
+/** A permitted privilege as a text; whoever has the engine's socket, or runs privileged, is root on the host. */
+export function formatPermitted({ permit, entry, service }: PermittedPrivilege): string {
   const by = service === undefined || service === entry ? '' : ` for service ${printable(service)}`;
   const root = permit === 'engine_socket' || permit === 'privileged' ? ', which is root on the host' : '';
   return `permitted here: ${permit} ${printable(entry)}${by}${root}`;
@@ -107,9 +107,9 @@ const leadsElsewhere = 'it is a link or below a link, and no permit names its ta
  * may write to a directory could replace what is below it by a link, which the engine follows at the next start.
  */
 export function bindFault(
-  { entry, isWritable = true }: Power,
+  { entry, isWritable = true }: Privilege,
   permitted: Permits['binds'],
-  { asked, host: { paths, engineSockets } }: { asked: readonly Power[]; host: PolicyHost },
+  { asked, host: { paths, engineSockets } }: { asked: readonly Privilege[]; host: PolicyHost },
 ): string | null {
   const target = paths === null ? entry : (paths.resolved.get(entry) ?? null);
   if (target === null) return 'does not exist, or deployd cannot follow it: no permit reaches it';
@@ -124,7 +124,7 @@ export function bindFault(
 }
 
 /** Why a mounted path could be replaced by a link between two starts. */
-function replaceableFault({ path, isWritable }: HostMount, asked: readonly Power[], paths: HostPaths | null) {
+function replaceableFault({ path, isWritable }: HostMount, asked: readonly Privilege[], paths: HostPaths | null) {
   const now = paths?.mountedNow ?? [];
   const own = asked.map((each) => ({
     path: paths?.resolved.get(each.entry) ?? each.entry,

@@ -3,7 +3,7 @@ import { textOf, valueAt } from '../compose/composeNode.rules.ts';
 import { environment, labels } from './environment.rules.ts';
 import {
   refuse,
-  refusePower,
+  refuseUnpermitted,
   refusePrivilege,
   refuseVariable,
   refuseWithoutValue,
@@ -26,7 +26,7 @@ import {
   nullable,
   numberText,
   oneOfKinds,
-  powerUnless,
+  permitUnless,
   privileged,
   privilegedUnless,
   privilegedUnlessFalse,
@@ -45,7 +45,7 @@ import {
  */
 export const networkMode: Validator = textValidator((mode, value, location) => {
   if (mode === 'host')
-    return refusePower(value, location, { permit: 'host_network', entry: serviceOf(location), message: mode });
+    return refuseUnpermitted(value, location, { permit: 'host_network', entry: serviceOf(location), message: mode });
   return /^(none|service:[\w.-]+)$/.test(mode) ? [] : refusePrivilege(value, location, printable(mode));
 });
 
@@ -54,14 +54,14 @@ export function namespaceMode(permit: 'host_pid' | 'host_ipc', harmless: RegExp)
   const otherwise = privilegedUnless(harmless);
   return textValidator((mode, value, location) =>
     mode === 'host'
-      ? refusePower(value, location, { permit, entry: serviceOf(location), message: mode })
+      ? refuseUnpermitted(value, location, { permit, entry: serviceOf(location), message: mode })
       : otherwise(value, location),
   );
 }
 
 /** `cap_add`: the capabilities that the engine grants every container by default need no privilege. */
 export const addedCapabilities: Validator = listOf(
-  powerUnless(
+  permitUnless(
     /^(CAP_)?(AUDIT_WRITE|CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|MKNOD|NET_BIND_SERVICE|NET_RAW|SETFCAP|SETGID|SETPCAP|SETUID|SYS_CHROOT)$/i,
     'capabilities',
   ),
@@ -69,7 +69,7 @@ export const addedCapabilities: Validator = listOf(
 
 /** `group_add`: groups below 1000 are system groups of the host, such as docker's. */
 export const supplementaryGroups: Validator = listOf(
-  powerUnless(/^([1-9]\d{3,9}|(?!(root|docker)$)[a-z_][a-z0-9_-]*)$/, 'groups'),
+  permitUnless(/^([1-9]\d{3,9}|(?!(root|docker)$)[a-z_][a-z0-9_-]*)$/, 'groups'),
 );
 
 /** `user`: its group follows the same rule; root's group is the default of a container. */
@@ -82,7 +82,7 @@ const userAndGroup = textValidator((text, value, location) => {
   }
   return /^(0|root|[1-9]\d{3,9}|(?!docker$)[A-Za-z_][\w.-]*)$/.test(group)
     ? []
-    : refusePower(value, location, { permit: 'groups', entry: group, message: printable(text) });
+    : refuseUnpermitted(value, location, { permit: 'groups', entry: group, message: printable(text) });
 });
 
 export const user = firstOf(string, userAndGroup);
@@ -221,7 +221,7 @@ export const pullPolicy = textMatching(
 export const gpus = anyValue((value, location, message) => {
   const driver = textOf(valueAt(value, 'driver')) ?? '';
   return /^(nvidia|amd)?$/.test(driver)
-    ? refusePower(value, location, { permit: 'gpus', entry: serviceOf(location), message })
+    ? refuseUnpermitted(value, location, { permit: 'gpus', entry: serviceOf(location), message })
     : refusePrivilege(value, location, `driver ${printable(driver)}`);
 });
 
@@ -230,11 +230,11 @@ export const devices = anyValue((value, location, message) => {
   const [source = ''] = (textOf(valueAt(value, 'source') ?? value) ?? '').split(':');
   const isPlain = !source.includes('$') && source === normalizeHostPath(source);
   return isPlain
-    ? refusePower(value, location, { permit: 'devices', entry: source, message })
+    ? refuseUnpermitted(value, location, { permit: 'devices', entry: source, message })
     : refusePrivilege(value, location, message);
 });
 
-const securityOption = powerUnless(/^no-new-privileges([:=]true)?$/, 'security_opt');
+const securityOption = permitUnless(/^no-new-privileges([:=]true)?$/, 'security_opt');
 
 /** `security_opt`; a profile in a file of the bundle may say anything, so no permit names it. */
 export const securityOptions = listOf(

@@ -8,7 +8,7 @@ import {
   type Finding,
   refuse,
   refuseHostNetwork,
-  refusePower,
+  refuseUnpermitted,
   refusePrivilege,
   refusePrivilegeOver,
   type Validator,
@@ -47,7 +47,7 @@ function nameOutside(value: ComposeNode, { owner }: ValueLocation): string | nul
   return name ?? owner.slice(owner.indexOf(' ') + 1);
 }
 
-/** A network or volume; one from outside the project is a power that is permitted by its name on the engine. */
+/** A network or volume; one from outside the project is a privilege that is permitted by its name on the engine. */
 function ownedOrExternal(permit: 'networks' | 'volumes', keys: KeyTable): Validator {
   const owned = mappingOf({ ...keys, external: privilegedUnlessFalse, name: ownName(permit) });
   const keysOfForeign = (name: string) => mappingOf({ ...keys, external: foreign(permit, name), name: text });
@@ -64,7 +64,7 @@ function foreign(permit: 'networks' | 'volumes', name: string): Validator {
     const message = printable(textOf(value) ?? 'true');
     if (name.includes('$')) return refusePrivilege(value, location, `${message}, its name is decided by a variable`);
     if (permit === 'networks' && name === 'host') return refuseHostNetwork(value, location, message);
-    return refusePower(value, location, { permit, entry: name, message });
+    return refuseUnpermitted(value, location, { permit, entry: name, message });
   };
 }
 
@@ -174,7 +174,7 @@ function boundDirectory(value: ComposeNode, location: ValueLocation): Finding[] 
   const device = textOf(valueAt(value, 'device')) ?? '';
   const isWritable = !facts.readOnlyVolumes.has(owner.slice(owner.indexOf(' ') + 1));
   const message = `${printable(device)} is outside the bundle`;
-  return refusePower(value, atKey(location, 'device'), {
+  return refuseUnpermitted(value, atKey(location, 'device'), {
     permit: 'binds',
     entry: hostPathOf(device),
     isWritable,

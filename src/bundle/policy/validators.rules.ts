@@ -4,7 +4,7 @@ import { type ComposeNode, entriesOf, isText, type Scalar } from '../compose/com
 import {
   type Finding,
   refuse,
-  refusePower,
+  refuseUnpermitted,
   refusePrivilege,
   refuseVariable,
   serviceOf,
@@ -137,7 +137,7 @@ export function privilegedUnless(harmless: RegExp): Validator {
 }
 
 /** Text that is a privilege over the host unless it matches; `entryOf` returns its entry in `policy.permit`. */
-export function powerUnless(
+export function permitUnless(
   harmless: RegExp,
   permit: PermitKey,
   entryOf: (text: string, location: ValueLocation) => string = (text) => text,
@@ -145,13 +145,13 @@ export function powerUnless(
   return textValidator((text, value, location) => {
     if (text.includes('$')) return refuseVariable(value, location, `${printable(text)} is decided by a variable`);
     if (harmless.test(text)) return [];
-    return refusePower(value, location, { permit, entry: entryOf(text, location), message: printable(text) });
+    return refuseUnpermitted(value, location, { permit, entry: entryOf(text, location), message: printable(text) });
   });
 }
 
-/** A power that is permitted by the service that has it. */
-export function servicePowerUnless(harmless: RegExp, permit: PermitKey): Validator {
-  return powerUnless(harmless, permit, (_, location) => serviceOf(location));
+/** A privilege that is permitted by the service that has it. */
+export function servicePermitUnless(harmless: RegExp, permit: PermitKey): Validator {
+  return permitUnless(harmless, permit, (_, location) => serviceOf(location));
 }
 
 /** Options, as a mapping or as `name=value` items, that are privileges on the host unless their name matches. */
@@ -163,7 +163,7 @@ export function privilegedUnlessNamed(
   const refuseName = (name: string, value: ComposeNode, location: ValueLocation): Finding[] =>
     permit === null || name.includes('$')
       ? refusePrivilege(value, location, printable(name))
-      : refusePower(value, location, { permit, entry: name, message: printable(name) });
+      : refuseUnpermitted(value, location, { permit, entry: name, message: printable(name) });
   const validateItem = textValidator((item, value, location) => {
     const [name = item] = item.split('=', 1);
     return item.includes('=') && harmless.test(name) ? [] : refuseName(name, value, location);

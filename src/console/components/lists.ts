@@ -70,7 +70,7 @@ function bodyCell<Row>({ heading, cell, isNumber }: Column<Row>, row: Row, isNam
 /** The differences between two bundles, kind by kind; privileges over hosts first. */
 export function differences(diff: BundleDiff): TemplateResult {
   if (diff.same_content) return emptyState('Both contain the same files.');
-  return html`${itemSection('Privileges over hosts', diff.powers)} ${section('Manifest', diff.manifest)}
+  return html`${itemSection('Privileges over hosts', diff.privileges)} ${section('Manifest', diff.manifest)}
   ${partSection('Services', diff.services)} ${partSection('Networks, volumes, configs and secrets', diff.resources)}
   ${itemSection('Images', diff.images)} ${section('Variables', diff.variables)} ${section('Secrets', diff.secrets)}
   ${section('Files', diff.files)}`;

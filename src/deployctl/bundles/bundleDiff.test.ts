@@ -27,18 +27,18 @@ it('shows the differences between two directories, also of bundles that a host w
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   expect(stdout.split('\n').map((line) => line.trim())).toEqual([
     'the bundles differ',
-    'before     shop 1, sequence 1, for env eu-1',
-    'after      shop 1, sequence 1, for env eu-1',
+    'before      shop 1, sequence 1, for env eu-1',
+    'after       shop 1, sequence 1, for env eu-1',
     expect.stringMatching(
-      /^powers {5}\+ service web: privileged true \(compose.yaml\): permit it by policy: \{permit: /,
+      /^privileges {2}\+ service web: privileged true \(compose.yaml\): permit it by policy: \{permit: /,
     ),
-    'services   ~ web',
+    'services    ~ web',
     '~ image: app:1 → app:2',
     '+ privileged: true',
-    'images     - app:1',
+    'images      - app:1',
     '+ app:2',
-    'variables  ~ TAG: 1 → 2',
-    'files      ~ compose.yaml',
+    'variables   ~ TAG: 1 → 2',
+    'files       ~ compose.yaml',
     '~ manifest.json',
     '',
   ]);

@@ -94,7 +94,7 @@ export const BundleDiff = Type.Object(
     variables: Differences,
     secrets: Type.Array(Difference, { description: 'Paths, fields and versions; bundles contain no values.' }),
     files: Type.Array(Difference, { description: 'sha256 and executable bit, by path.' }),
-    powers: Type.Array(Difference, {
+    privileges: Type.Array(Difference, {
       description: 'Privileges that a host must permit, or a flag of the bundle must allow.',
     }),
   },

@@ -4,15 +4,15 @@ import type { Denial, PermitKey } from '../../api/hostPolicy.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 import { type ComposeNode, itemsOf, textOf, valueAt } from '../compose/composeNode.rules.ts';
 import { serviceLayers } from '../compose/services.rules.ts';
-import { faultsOf, type Finding, type PolicyFacts, refusalsOf, refusePower } from './finding.rules.ts';
+import { faultsOf, type Finding, type PolicyFacts, refusalsOf, refuseUnpermitted } from './finding.rules.ts';
 import {
   bindFault,
   holdsSocket,
   matchesGlob,
   permitEntry,
-  type PermittedPower,
+  type PermittedPrivilege,
   type PolicyHost,
-  type Power,
+  type Privilege,
 } from './policyHost.rules.ts';
 import { atKey } from './validators.rules.ts';
 
@@ -27,24 +27,26 @@ interface Grants {
 /** The refused privileges, and the privileges that only the policy of the host permits, each once. */
 export interface Judgement {
   readonly refusals: Refusal[];
-  readonly permitted: PermittedPower[];
+  readonly permitted: PermittedPrivilege[];
   /** The faults that would be refused in content that was not applied yet. */
   readonly warnings: RefusedFault[];
 }
 
 /**
  * Decides about the findings (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
- * host lifts the power that it names, whatever is denied to flags.
+ * host lifts the privilege that it names, whatever is denied to flags.
  */
 export function judge(all: readonly Finding[], grants: Grants): Judgement {
   const isTolerated = (finding: Finding) => grants.isApplied === true && finding.whenApplied !== undefined;
   const findings = all.flatMap((finding) => (isTolerated(finding) ? (finding.whenApplied ?? []) : finding));
-  const asked = findings.flatMap(({ power }) => (power?.permit === 'binds' ? power : []));
+  const asked = findings.flatMap(({ privilege }) => (privilege?.permit === 'binds' ? privilege : []));
   const judged = findings.map((finding) => ({ finding, verdict: verdictOn(finding, grants, asked) }));
-  const powers = judged.flatMap(({ finding: { power }, verdict }) => (verdict === 'permitted' && power ? power : []));
-  const permitted = powers.map((power): PermittedPower => {
-    const { permit, service } = power;
-    return { permit, entry: permitEntry(power), ...(service !== undefined && { service }) };
+  const privileges = judged.flatMap(({ finding: { privilege }, verdict }) =>
+    verdict === 'permitted' && privilege ? privilege : [],
+  );
+  const permitted = privileges.map((privilege): PermittedPrivilege => {
+    const { permit, service } = privilege;
+    return { permit, entry: permitEntry(privilege), ...(service !== undefined && { service }) };
   });
   return {
     refusals: refusalsOf(judged.flatMap(({ verdict }) => (typeof verdict === 'string' ? [] : verdict))),
@@ -54,11 +56,11 @@ export function judge(all: readonly Finding[], grants: Grants): Judgement {
 }
 
 /** The reason that lifts a finding; otherwise the finding, whose cure says so if the host denies it. */
-function verdictOn(finding: Finding, grants: Grants, asked: readonly Power[]): Finding | 'flagged' | 'permitted' {
+function verdictOn(finding: Finding, grants: Grants, asked: readonly Privilege[]): Finding | 'flagged' | 'permitted' {
   if (finding.code === 'COMPOSE_REFUSED') return finding;
   const denial = denialOf(finding, grants);
   if (grants.agent.allow_privileged && denial === undefined) return 'flagged';
-  const fault = finding.power === undefined ? '' : permitFault(finding.power, grants, asked);
+  const fault = finding.privilege === undefined ? '' : permitFault(finding.privilege, grants, asked);
   if (fault === null) return 'permitted';
   const isDenied = denial !== undefined && grants.agent.allow_privileged;
   const denied = isDenied ? `policy.deny: ${denial} of this host outlives the flags of the bundle` : '';
@@ -66,11 +68,11 @@ function verdictOn(finding: Finding, grants: Grants, asked: readonly Power[]): F
   return { ...finding, cure: [denied, cure].filter(Boolean).join(', ') };
 }
 
-/** Why a power is not permitted, '' without a permit for it; null when it is permitted. */
-function permitFault(power: Power, { host }: Grants, asked: readonly Power[]): string | null {
-  const { permit, entry } = power;
+/** Why a privilege is not permitted, '' without a permit for it; null when it is permitted. */
+function permitFault(privilege: Privilege, { host }: Grants, asked: readonly Privilege[]): string | null {
+  const { permit, entry } = privilege;
   const entries = host.policy.permit[permit] ?? [];
-  if (permit === 'binds') return bindFault(power, entries, { asked, host });
+  if (permit === 'binds') return bindFault(privilege, entries, { asked, host });
   if (permit === 'devices') return entries.some((pattern) => matchesGlob(pattern, entry)) ? null : '';
   const inOneSpelling = spellings[permit] ?? ((text) => text);
   return entries.map(inOneSpelling).includes(inOneSpelling(entry)) ? null : '';
@@ -89,9 +91,9 @@ function denialOf(finding: Finding, { host }: Grants): Denial | undefined {
   return kinds.find((kind) => host.policy.deny.includes(kind));
 }
 
-function givesSocket({ power, hostPath }: Finding, { paths, engineSockets }: PolicyHost): boolean {
-  if (power?.permit === 'engine_socket') return true;
-  const mounted = power?.permit === 'binds' ? power.entry : hostPath;
+function givesSocket({ privilege, hostPath }: Finding, { paths, engineSockets }: PolicyHost): boolean {
+  if (privilege?.permit === 'engine_socket') return true;
+  const mounted = privilege?.permit === 'binds' ? privilege.entry : hostPath;
   if (mounted === undefined) return false;
   return [mounted, paths?.resolved.get(mounted) ?? mounted].some((path) => holdsSocket(path, engineSockets));
 }
@@ -124,42 +126,46 @@ const referringKeys: Readonly<Record<string, readonly PermitKey[]>> = {
  * The privileges that services have because they refer to a service that is permitted to have them. `found` are the findings
  * of the same files, `path` is '' for a rendered model.
  */
-export function sharedPowers(
+export function sharedPrivileges(
   files: readonly { path: string; root: ComposeNode }[],
   found: readonly Finding[],
   facts: PolicyFacts,
 ): Finding[] {
   const { permit } = facts.host.policy;
-  const isPermitted = (power: Power) =>
-    byService.includes(power.permit) && permit[power.permit]?.includes(power.entry) === true;
-  const held = new Set(found.flatMap(({ power }) => (power && isPermitted(power) ? [keyOf(power)] : [])));
+  const isPermitted = (privilege: Privilege) =>
+    byService.includes(privilege.permit) && permit[privilege.permit]?.includes(privilege.entry) === true;
+  const held = new Set(
+    found.flatMap(({ privilege }) => (privilege && isPermitted(privilege) ? [keyOf(privilege)] : [])),
+  );
   const references = held.size === 0 ? [] : files.flatMap(referencesOf);
   const shared: Finding[] = [];
   for (let before = -1; before !== held.size;) {
     before = held.size;
     for (const reference of references) {
-      for (const power of powersBy(reference).filter((each) => held.has(keyOf({ ...each, entry: reference.to })))) {
-        if (held.has(keyOf(power))) continue;
-        held.add(keyOf(power));
-        shared.push(...findingOf(reference, power, facts));
+      for (const privilege of privilegesBy(reference).filter((each) =>
+        held.has(keyOf({ ...each, entry: reference.to })),
+      )) {
+        if (held.has(keyOf(privilege))) continue;
+        held.add(keyOf(privilege));
+        shared.push(...findingOf(reference, privilege, facts));
       }
     }
   }
   return shared;
 }
 
-function powersBy({ service, brings }: Reference): Power[] {
+function privilegesBy({ service, brings }: Reference): Privilege[] {
   return brings.map((permit) => ({ permit, entry: service }));
 }
 
-function keyOf({ permit, entry }: Power): string {
+function keyOf({ permit, entry }: Privilege): string {
   return `${permit} ${entry}`;
 }
 
-function findingOf({ service, to, key, value, file }: Reference, power: Power, facts: PolicyFacts): Finding[] {
+function findingOf({ service, to, key, value, file }: Reference, privilege: Privilege, facts: PolicyFacts): Finding[] {
   const location = atKey({ facts, file, owner: `service ${printable(service)}`, keyPath: '' }, key);
-  const message = `${printable(textOf(value) ?? to)} brings ${power.permit}`;
-  return refusePower(value, location, { ...power, message });
+  const message = `${printable(textOf(value) ?? to)} brings ${privilege.permit}`;
+  return refuseUnpermitted(value, location, { ...privilege, message });
 }
 
 function referencesOf({ path, root }: { path: string; root: ComposeNode }): Reference[] {
