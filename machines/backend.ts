@@ -48,7 +48,7 @@ export const backend = setup({
   initial: 'created',
   states: {
     created: {
-      description: 'Has a name and an env; nobody has revealed its install kit.',
+      description: 'Has a name and an environment; nobody has revealed its install kit.',
       on: {
         REVEAL_KIT: { target: 'invited', actions: 'supersedeGrants' },
         RETIRE: { target: 'finishing', actions: 'keepRetirement' },
@@ -91,7 +91,7 @@ export const backend = setup({
     },
     finishing: {
       description:
-        'Revokes its token, deletes its mesh identity, destroys the secrets of an env without other backends.',
+        'Revokes its token, deletes its mesh identity, destroys the secrets of an environment without other backends.',
       on: {
         FINISH_STEP: [{ guard: 'isLastStep', target: 'retired', actions: 'keepStep' }, { actions: 'keepStep' }],
         RETIRE: 'finishing',

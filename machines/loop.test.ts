@@ -38,7 +38,7 @@ it('continues after a tick that crashed with a bug', async () => {
   actor.send({ type: 'STOP' });
 });
 
-it('ends when the token belongs to another env', async () => {
+it('ends when the token belongs to another environment', async () => {
   const { actor } = looping(async () => plainOutcome('envMismatch'));
   await expect(toPromise(actor)).resolves.toEqual({ ending: 'envMismatch' });
 });

@@ -7,7 +7,7 @@ const grantExchanged =
 /** Rows of the transition table that a fault's ending selects. */
 const failureRows = [
   ['unauthenticated', 'any | check-in | tenancy service refuses the bearer'],
-  ['envMismatch', 'any | check-in | token belongs to another env than `config.yaml`'],
+  ['envMismatch', 'any | check-in | token belongs to another environment than `config.yaml`'],
   ['offline', 'any | tick | tenancy service or mesh unreachable, `laptop_mode` false'],
   ['offlineLaptop', 'any | tick | same, `laptop_mode` true'],
   ['refused', 'any | check-in returns `apply` | a refusal check fails'],

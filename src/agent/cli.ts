@@ -255,7 +255,7 @@ if (import.meta.main) {
 }
 
 function namedEnv(text: string): string {
-  if (!envPattern.test(text)) throw new InvalidArgumentError('It must be the id of an env.');
+  if (!envPattern.test(text)) throw new InvalidArgumentError('It must be the name of an environment.');
   return text;
 }
 

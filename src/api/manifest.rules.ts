@@ -105,7 +105,7 @@ function crossFieldErrors(json: unknown, env: string): RefusedFault[] {
   const own = manifest['env'];
   return [
     ...(typeof own === 'string' && own !== env
-      ? [{ text: `env: must be ${env}, this host's env`, cure: 'make a bundle for each env' }]
+      ? [{ text: `env: must be ${env}, this host's environment`, cure: 'make a bundle for each environment' }]
       : []),
     ...variableErrors(asObject(manifest['variables']), secretNames),
     ...secrets.flatMap((name, index) =>

@@ -20,13 +20,14 @@ export const manifestSchema = Type.Object(
     name: Type.String({ ...visible, description: 'a name of 1 to 200 visible characters' }),
     env: Type.String({
       pattern: '^[a-z0-9][a-z0-9-]{0,62}$',
-      description: 'an env id: 1 to 63 lower-case letters, digits and hyphens, not starting with a hyphen',
+      description:
+        'the name of an environment: 1 to 63 lower-case letters, digits and hyphens, not starting with a hyphen',
     }),
     version: Type.String({ ...visible, description: 'a version of 1 to 200 visible characters' }),
     sequence: Type.Integer({
       minimum: 1,
       maximum: maxSequence,
-      description: 'an integer from 1 to 2^48 that rises with every bundle of an env',
+      description: 'an integer from 1 to 2^48 that is higher in each new bundle of the environment',
     }),
     production: Type.Optional(Flag),
     agent: Type.Optional(

@@ -315,7 +315,10 @@ function headline({ before, after, same_content }: BundleDiff): string {
 }
 
 function labelLines({ name, version, sequence, env, sha }: BundleDiff['before']): string[] {
-  return [`${visible(name)} ${visible(version)}, sequence ${sequence}, for env ${env}`, ...(sha === null ? [] : [sha])];
+  return [
+    `${visible(name)} ${visible(version)}, sequence ${sequence}, for environment ${env}`,
+    ...(sha === null ? [] : [sha]),
+  ];
 }
 
 function formatPart({ name, change, keys }: PartDifference): string[] {

@@ -87,7 +87,7 @@ async function knownState({ env, state_dir }: Settings): Promise<TargetHost['sta
   if (typeof state === 'string') return { unknown: state };
   if (state === null) return { known: null };
   if (isInvalidState(state)) return { unknown: state.fault };
-  return state.env === env ? { known: state } : { unknown: `state.json belongs to env ${state.env}` };
+  return state.env === env ? { known: state } : { unknown: `state.json belongs to environment ${state.env}` };
 }
 
 function messageOf(error: unknown): string {

@@ -182,9 +182,13 @@ function requestOf({ settings, state, version }: CheckInDependencies, observed: 
 
 function envMismatchFault(tokenEnv: string, configuredEnv: string): Fault {
   const code = tenancyErrorCodes.envMismatch;
-  return new Fault('envMismatch', `${code}: the token belongs to env ${tokenEnv}, config.yaml says ${configuredEnv}`, {
-    code,
-  });
+  return new Fault(
+    'envMismatch',
+    `${code}: the token belongs to environment ${tokenEnv}, config.yaml says ${configuredEnv}`,
+    {
+      code,
+    },
+  );
 }
 
 /**

@@ -108,9 +108,9 @@ export async function examineServices({ configPath, host, settings, vault }: Doc
   const name = 'services';
   if ('unknown' in host.state) return unknownCheck(name, host.state.unknown);
   const state = host.state.known;
-  if (settings.env === undefined) return unknownCheck(name, 'the configuration does not say which env this is');
+  if (settings.env === undefined) return unknownCheck(name, 'the configuration does not name the environment');
   if (state === null || state.applied_sha === null) return inapplicableCheck(name, 'nothing is applied');
-  if (state.env !== settings.env) return unknownCheck(name, `state.json belongs to env ${state.env}`);
+  if (state.env !== settings.env) return unknownCheck(name, `state.json belongs to environment ${state.env}`);
   const seen = await lookAtHost({ settings: settings as Settings, state, vault, timeoutMs: lookMs });
   return checkServices(seen, { heals: settings.heal, configPath });
 }
@@ -125,7 +125,7 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
   const { env, state_dir } = settings;
   const sha = host.state.known?.applied_sha ?? null;
   if (sha === null) return { known: null };
-  if (env === undefined) return { unknown: 'the configuration does not say which env this is' };
+  if (env === undefined) return { unknown: 'the configuration does not name the environment' };
   const releases = new Releases(state_dir, `${state_dir}/${env}`);
   try {
     const record = await releases.readRecord(sha);

@@ -240,7 +240,7 @@ function lifeFindings(
   if (expireTime !== null && ttlS < 2 * intervalS)
     findings.push({ problem: `the token ends in ${ttlS} s`, fix: 'sudo deployd run --once' });
   if (tokenEnv !== null && env !== null && tokenEnv !== env)
-    findings.push({ problem: `the token belongs to env ${tokenEnv}, config.yaml says ${env}`, fix: renew });
+    findings.push({ problem: `the token belongs to environment ${tokenEnv}, config.yaml says ${env}`, fix: renew });
   return findings;
 }
 

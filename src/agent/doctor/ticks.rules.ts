@@ -192,7 +192,7 @@ export function checkState(
   const cause = unreverted && `${describeUnfinished(unreverted)}; the release before may not run as it did`;
   const findings = cause ? [{ problem: cause, fix: 'sudo deployd trace' }] : [];
   if (env === null || state.known.env === env) return checkResult(name, 'state.json', findings);
-  const problem = `state.json belongs to env ${state.known.env}, config.yaml says ${env}; the next tick keeps it beside`;
+  const problem = `state.json belongs to environment ${state.known.env}, config.yaml says ${env}; the next tick keeps it beside`;
   return checkResult(name, 'state.json', [{ problem, fix: 'sudo deployd run --once' }]);
 }
 

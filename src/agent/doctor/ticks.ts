@@ -85,7 +85,7 @@ async function lockFacts({ inaccessible, settings }: DoctorContext): Promise<Fac
 async function releasesFacts(context: DoctorContext, isTickRunning: boolean): Promise<Fact<ReleasesFacts>> {
   const { inaccessible, host, settings } = context;
   if (inaccessible !== null) return { unknown: inaccessible };
-  if (settings.env === undefined) return { unknown: 'the configuration does not say which env this is' };
+  if (settings.env === undefined) return { unknown: 'the configuration does not name the environment' };
   const home = join(settings.state_dir, settings.env);
   const releases = new Releases(settings.state_dir, home);
   const { applied_sha: applied = null, attempt = null } = ('known' in host.state && host.state.known) || {};

@@ -118,7 +118,7 @@ export async function retryPurge(deps: PurgeDependencies, desired: DesiredState 
   if (applied_at !== null && Date.parse(applied_at) > Date.parse(pending.since))
     return cancelPurge(deps, 'a bundle is applied');
   if (pending.volumes.length > 0 && (await isProduction(deps, state.state, desired?.production === true)) !== false)
-    return cancelPurge(deps, 'it is not known to be no production env');
+    return cancelPurge(deps, 'it may be a production environment');
   const existing = commonResources(pending, await containers.ownedResources());
   const now = new Date();
   const isLate = purgeDeadline(pending) < now;

@@ -232,7 +232,7 @@ describe('with other environments on the host (spec §22.5)', () => {
     expect(removed).toEqual([]);
     expect(await list()).toEqual([current, old]);
     expect(warnings).toEqual([
-      'old releases stay for now: images that its env may need: /etc/deployd/config.yaml cannot be used',
+      'old releases stay for now: images that its environment may need: /etc/deployd/config.yaml cannot be used',
     ]);
     await collectBeside(() => []);
     expect([removed, await list()]).toEqual([['app:1', 'app:2', 'app:3'], [current]]);

@@ -279,7 +279,7 @@ async function imagesOfOtherEnvs({ otherEnvs }: Pick<ImageKeepers, 'otherEnvs'>)
 
 async function imagesOf({ config_file, env, state_dir }: OtherEnv): Promise<string[]> {
   if (env === undefined || state_dir === undefined)
-    throw new Fault('failed', `images that its env may need: ${config_file} cannot be used`);
+    throw new Fault('failed', `images that its environment may need: ${config_file} cannot be used`);
   const releases = new Releases(state_dir, join(state_dir, env));
   return imagesOfReleases(releases, await releases.listIfExists());
 }

@@ -127,7 +127,7 @@ describe('the state of another env', () => {
     await there.update({ highest_sequence: 9 });
 
     expect(await open().load()).toEqual(emptyState('eu-1'));
-    expect(warnings).toEqual(['state.json belongs to env eu-2; kept as state.json.env-eu-2']);
+    expect(warnings).toEqual(['state.json belongs to environment eu-2; kept as state.json.env-eu-2']);
     await open().update({ highest_sequence: 3 });
 
     expect(await open(undefined, 'eu-2').load()).toMatchObject({ env: 'eu-2', highest_sequence: 9 });

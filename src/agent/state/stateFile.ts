@@ -100,7 +100,7 @@ export class StateFile {
     const found = await readState(this.#options.stateDir);
     if (found === null || isInvalidState(found) || found.env === this.#options.env) return found;
     await renameDurably(this.#path, `${this.#path}.env-${found.env}`);
-    this.#options.warn(`state.json belongs to env ${found.env}; kept as state.json.env-${found.env}`);
+    this.#options.warn(`state.json belongs to environment ${found.env}; kept as state.json.env-${found.env}`);
     return null;
   }
 

@@ -8,7 +8,7 @@ export function formatTrace(trace: Trace): string {
   const { tick, started_at, env, version, ending, exit, ms, said = [] } = trace;
   const reasons = reasonsOf(trace).map((reason) => `  ${reason}`);
   return [
-    `tick ${tick} of env ${env}, ${started_at}, deployd ${version}`,
+    `tick ${tick} of environment ${env}, ${started_at}, deployd ${version}`,
     `${ending} after ${formatDuration(ms)}, exit ${exit}: ${endings[ending].description}`,
     ...(reasons.length > 0 ? ['', 'Why', ...reasons] : []),
     ...(said.length > 0 ? ['', 'What failed', ...said.map((line) => `  ${line}`)] : []),

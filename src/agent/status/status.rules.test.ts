@@ -161,7 +161,7 @@ describe('the status text', () => {
     expect(text(converged)).toBe(
       [
         `in sync: 2026.11.21-3 (${sha}) since ${at}`,
-        '  host           env eu-1, site berlin, transport sdk',
+        '  host           environment eu-1, site berlin, transport sdk',
         '  token          present, expires at 2026-11-22T12:00:00.000Z',
         `  applied        2026.11.21-3 (${sha}) since ${at}`,
         '  containers     0 containers',
@@ -176,7 +176,7 @@ describe('the status text', () => {
 
   it('shows an absent token in a separate line', () => {
     const lines = (state: State) => text(state, { token: false }).split('\n').slice(0, 3);
-    const host = '  host           env eu-1, site berlin, transport sdk';
+    const host = '  host           environment eu-1, site berlin, transport sdk';
     expect(lines(converged)).toEqual(['token ABSENT', host, '  token          ABSENT']);
     expect(lines({ ...converged, last_check_in: null })).toEqual([
       'token ABSENT',
@@ -190,7 +190,7 @@ describe('the status text', () => {
     const status = statusOf({ ...settings, laptop_mode: true }, state, { ...facts, lock: null });
     expect(formatStatus(status, { state, stateError: null, now: new Date(at) }).split('\n')).toEqual([
       'not in sync: no check-in yet',
-      '  host           env eu-1, site berlin, transport sdk, laptop',
+      '  host           environment eu-1, site berlin, transport sdk, laptop',
       '  token          present, without a known end',
       '  applied        nothing',
       '  containers     0 containers',

@@ -225,11 +225,9 @@ function headlines(status: Status, { state, stateError }: StatusContext): string
 
 function rowsOf(status: Status, { state, now }: StatusContext): [string, string | null][] {
   const { last_check_in: checkIn, last_outcome: outcome, failing, purge_pending: purge, lock } = status;
+  const { env, site, transport, laptop_mode: isLaptop } = status;
   return [
-    [
-      'host',
-      `env ${status.env}, site ${status.site}, transport ${status.transport}${status.laptop_mode ? ', laptop' : ''}`,
-    ],
+    ['host', `environment ${env}, site ${site}, transport ${transport}${isLaptop ? ', laptop' : ''}`],
     ['swarm', status.swarm === undefined ? null : `node ${status.swarm.node} of ${status.swarm.id}`],
     ['token', status.token === 'present' ? `present, ${formatExpiry(status.token_expires_at, now)}` : 'ABSENT'],
     ['trouble', state.token.trouble],

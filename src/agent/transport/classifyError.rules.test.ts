@@ -53,7 +53,7 @@ it.each<[CallError, string, string]>([
   [
     { ...call, ...noErrorBody, status: 403, code: 'AGENT_ENV_MISMATCH' },
     'envMismatch',
-    'AGENT_ENV_MISMATCH: the token belongs to another env',
+    'AGENT_ENV_MISMATCH: the token belongs to another environment',
   ],
   [
     { ...call, ...noErrorBody, status: 409, code: 'AGENT_ENV_MISMATCH', text: 'it is for us-2' },

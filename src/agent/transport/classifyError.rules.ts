@@ -76,7 +76,7 @@ function classifyStatus(callError: CallError & ErrorResponse): Fault {
     return fatalFault('unauthenticated', 'AGENT_UNAUTHENTICATED', 'bearer refused');
   }
   if (peer === 'tenancy' && (status === 403 || status === 409) && code === tenancyErrorCodes.envMismatch) {
-    return fatalFault('envMismatch', code, callError.text ?? 'the token belongs to another env');
+    return fatalFault('envMismatch', code, callError.text ?? 'the token belongs to another environment');
   }
   const where = formatPeer(callError);
   if (peer === 'secretstore' && status === 307) return offlineFault(`${where}: the node is a standby (307)`);

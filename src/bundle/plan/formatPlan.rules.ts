@@ -36,7 +36,8 @@ function rowsOf({
   shown,
   not_judged,
 }: Plan): Row[] {
-  const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
+  const named =
+    bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for environment ${bundle.env}`;
   return [
     ['bundle', [...(named === null ? [] : [named]), ...(sha === null ? [] : [sha])]],
     ['signed by', [...signers]],

@@ -175,7 +175,7 @@ export interface RetirementStep {
 const finishingSteps: Record<string, string> = {
   revokeToken: 'The token of its host is revoked',
   deleteIdentity: 'Its identity in the mesh is deleted',
-  destroySecrets: 'The secrets of its env are destroyed if no backend is left there',
+  destroySecrets: 'The secrets of its environment are destroyed if no backend is left there',
 };
 
 const ends: readonly BackendDetails['state'][] = ['finishing', 'retired'];

@@ -115,14 +115,14 @@ export function may({ permissions }: Pick<Caller, 'permissions'>, role: Role, en
 
 /** The remedy for an error, by its code; nothing if the message is enough. */
 const byCode: Record<string, string> = {
-  ALREADY_DESIRED: 'The env runs this bundle already. Choose another one.',
+  ALREADY_DESIRED: 'The environment runs this bundle already. Choose another one.',
   BACKEND_LEADS: 'Demote its node first, so that another manager acts, or retire all managers of its swarm.',
   BACKEND_OFFLINE: 'Its host does not answer. Force it, and the host is taken down if it comes back within a day.',
   BUNDLE_DAMAGED: 'Push its archive again, or a newer bundle: deployctl push.',
   BUNDLE_ENV: 'Pack the bundle for this env: its manifest names another.',
   BUNDLE_MISSING: 'Push its archive again, or a newer bundle: deployctl push.',
   ENV_IN_USE: 'Retire its backends first.',
-  ROLLOUT_ACTIVE: 'Wait for the rollout of this env, or abort it.',
+  ROLLOUT_ACTIVE: 'Wait for the rollout of this environment, or abort it.',
   ROLLOUT_STATE: 'The rollout has gone on in the meantime. Look at it again.',
   SIGNATURE_AWAITED: 'Have the bundle signed: deployctl bundle sign.',
   CROSS_SITE_REFUSED: 'Open the console by its own address, and try again.',

@@ -34,7 +34,7 @@ function envTable(envs: readonly EnvCounts[]): TemplateResult {
     { heading: 'Rollout', cell: ({ rollout }) => (rollout ? rolloutBadge(rollout.state) : '–') },
     { heading: 'Desired bundle', cell: ({ desired_sha }) => digest(desired_sha) },
   ];
-  const empty = emptyState('There is no env that you may see. Create one:', 'deployctl env create NAME');
+  const empty = emptyState('There is no environment that you may see. Create one:', 'deployctl env create NAME');
   return table({ caption: 'Envs', columns, rows: envs, keyOf: ({ name }) => name, empty });
 }
 
@@ -53,7 +53,7 @@ function askForEnv({ ask, api }: Visit): void {
         ><input type="checkbox" name="production" /> Production: hosts never remove its volumes</label
       >`,
     confirm: 'Create',
-    done: 'The env is there.',
+    done: 'The environment was created.',
     work: (fields) => api.createEnv({ name: textOf(fields, 'name'), production: fields.get('production') !== null }),
   });
 }

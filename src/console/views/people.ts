@@ -87,5 +87,5 @@ function revokeButton({ id, name }: Operator, { ask, api }: Visit): TemplateResu
 
 function roleText(role: string | null, envs: readonly string[] | null): string {
   if (role === null) return 'none any more';
-  return envs === null ? `${role} of all envs` : `${role} of ${envs.join(', ')}`;
+  return envs === null ? `${role} of all environments` : `${role} of ${envs.join(', ')}`;
 }

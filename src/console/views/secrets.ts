@@ -50,7 +50,7 @@ function secretTable(secrets: readonly Secret[], visit: Visit, now: number): Tem
     { heading: 'Change it', cell: (secret) => buttons(secret, visit) },
   ];
   const command = `deployctl secret set ${env} KEY --field value`;
-  const empty = emptyState('The env has no secret yet. Write one, from standard input:', command);
+  const empty = emptyState('The environment has no secret yet. Write one, from standard input:', command);
   return table({ caption: 'Secrets', columns, rows: secrets, keyOf: ({ key }) => key, empty });
 }
 

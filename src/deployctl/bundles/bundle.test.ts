@@ -86,7 +86,7 @@ it('prints digest and file', async () => {
   const { dir, out } = await shop();
   const { stdout } = await at.deployer.run(['bundle', 'pack', dir, '--out', out]);
   expect(stdout).toMatch(
-    /^bundle {2}shop 1, sequence 1, for env eu-1\nsha256 {2}[0-9a-f]{64}\nbytes {3}\d+\nfile {4}\//,
+    /^bundle {2}shop 1, sequence 1, for environment eu-1\nsha256 {2}[0-9a-f]{64}\nbytes {3}\d+\nfile {4}\//,
   );
 });
 
@@ -96,7 +96,7 @@ it('verifies a directory and an archive without a service', async () => {
   for (const place of [work.dir, work.out]) {
     const { exit, stdout, stderr } = await deployctl(['bundle', 'verify', place]);
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
-    expect(stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 1, for env eu-1\n/);
+    expect(stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 1, for environment eu-1\n/);
   }
 });
 

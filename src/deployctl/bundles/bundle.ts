@@ -70,7 +70,7 @@ async function pack(session: Session, [dir]: [string], options: PackOptions): Pr
   const { sha256, sizeBytes, leftOut } = await packInto(file, { dir, manifest: packed });
   const json = { file, sha256, size_bytes: sizeBytes, env, name, version, sequence, left_out: leftOut };
   const facts: [string, string | null][] = [
-    ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
+    ['bundle', `${name} ${version}, sequence ${sequence}, for environment ${env}`],
     ['sha256', sha256],
     ['bytes', String(sizeBytes)],
     ['file', file],
@@ -150,7 +150,7 @@ async function init(_: Session, [directory]: [string], { env }: { env: string })
   await createFiles(dir, files);
   const names = Object.keys(files);
   const facts: [string, string][] = [
-    ['bundle', `${name}, for env ${env}`],
+    ['bundle', `${name}, for environment ${env}`],
     ['directory', dir],
     ['files', names.join(', ')],
   ];

@@ -27,8 +27,8 @@ it('shows the differences between two directories, also of bundles that a host w
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   expect(stdout.split('\n').map((line) => line.trim())).toEqual([
     'the bundles differ',
-    'before      shop 1, sequence 1, for env eu-1',
-    'after       shop 1, sequence 1, for env eu-1',
+    'before      shop 1, sequence 1, for environment eu-1',
+    'after       shop 1, sequence 1, for environment eu-1',
     expect.stringMatching(
       /^privileges {2}\+ service web: privileged true \(compose.yaml\): permit it by policy: \{permit: /,
     ),

@@ -47,7 +47,7 @@ it('makes a packed bundle, and reports its changes and requirements, but no secr
   const { exit, stdout, stderr } = await bring(source);
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   for (const words of [
-    'bundle         shop, for env eu-1\n',
+    'bundle         shop, for environment eu-1\n',
     '  service web: environment.API_KEY: is ${API_KEY} now: ',
     '  TAG=1.29\n',
     '  deployctl secret set eu-1 shop-api-key --field api_key   # API_KEY\n',
@@ -177,7 +177,7 @@ it('leaves links that lead out of the project where they are', async () => {
 it.each<[string, Record<string, string>, string[], number, string]>([
   ['no compose file', { 'x.yaml': '' }, [], 2, 'SOURCE_INVALID: '],
   ['invalid YAML', { 'compose.yaml': 'services:\n\t- "hunter2"' }, [], 1, 'SOURCE_INVALID: '],
-  ['an env that is not a name', shop, ['--env', 'EU'], 2, 'MANIFEST_INVALID: env: must be an env id'],
+  ['an env that is not a name', shop, ['--env', 'EU'], 2, 'MANIFEST_INVALID: env: must be the name of an environment'],
   ['an image without a service', shop, ['--image', 'x'], 2, 'It must be SERVICE=REFERENCE'],
   ['a compose file that is missing', shop, ['-f', 'none.yaml'], 1, 'SOURCE_INVALID: none.yaml cannot be read'],
 ])('%s ends with its code, and nothing is made', async (_, files, more, exit, code) => {

@@ -192,7 +192,7 @@ function formatImport(
   const { directory, bundle, permits, plan } = imported;
   const { manifest, composeFiles, copies, report } = bundle;
   const facts = formatFacts([
-    ['bundle', `${manifest.name}, for env ${manifest.env}`],
+    ['bundle', `${manifest.name}, for environment ${manifest.env}`],
     ['directory', directory],
     ['compose files', [...composeFiles.keys()].join(', ')],
     ['profiles', manifest.profiles?.join(', ') ?? null],

@@ -12,11 +12,11 @@ it('makes a directory of which nothing is refused, and which is packed', async (
   expect(await init(shop)).toEqual({
     exit: 0,
     stderr: '',
-    stdout: `bundle     shop, for env eu-1\ndirectory  ${shop}\nfiles      manifest.json, compose.yaml\n`,
+    stdout: `bundle     shop, for environment eu-1\ndirectory  ${shop}\nfiles      manifest.json, compose.yaml\n`,
   });
   const checked = await deployctl(['bundle', 'verify', shop]);
   expect(checked).toMatchObject({ exit: 0, stderr: '' });
-  expect(checked.stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 1, for env eu-1\n/);
+  expect(checked.stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 1, for environment eu-1\n/);
   expect(await deployctl(['bundle', 'pack', shop, '--out', join(dir, 'shop.tar.gz')])).toMatchObject({ exit: 0 });
 });
 
@@ -43,7 +43,7 @@ it.each(['manifest.json', 'compose.yaml'])('does not change a directory that has
 });
 
 it.each([
-  ['an env that is not a name', 'shop-2', 'Eu_1', 2, 'MANIFEST_INVALID: env: must be an env id'],
+  ['an env that is not a name', 'shop-2', 'Eu_1', 2, 'MANIFEST_INVALID: env: must be the name of an environment'],
   ['a directory that is not a name', 'x'.repeat(201), 'eu-1', 2, 'MANIFEST_INVALID: name: must be a name'],
   ['a directory below a file', 'file/shop', 'eu-1', 1, 'FILE_UNWRITABLE: '],
 ])('%s ends with its code, and nothing is made', async (_, name, env, exit, code) => {

@@ -68,7 +68,7 @@ async function sign(session: Session, operands: [string, string[]], options: Sig
   const { sha256, claim } = statement;
   const { name, env, version, sequence } = claim;
   const facts: [string, string][] = [
-    ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
+    ['bundle', `${name} ${version}, sequence ${sequence}, for environment ${env}`],
     ['sha256', sha256],
     ['signer', signer],
     ...remarks,

@@ -37,7 +37,7 @@ async function push(session: Session, [file]: [string], options: { signature?: s
 function formatPushed(bundle: PushedBundle, file: string): string {
   const { sha256, env, name, version, sequence, size_bytes, warnings } = bundle;
   return formatFacts([
-    ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
+    ['bundle', `${name} ${version}, sequence ${sequence}, for environment ${env}`],
     ['sha256', sha256],
     ['bytes', String(size_bytes)],
     ...signatureFacts(bundle),
@@ -71,7 +71,7 @@ async function add(session: Session, [sha, files]: [string, string[]]): Promise<
   const json = await addSignatures(api, await wholeSha(api, sha), signatures);
   const { env, name, version, sequence } = json;
   const facts = formatFacts([
-    ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
+    ['bundle', `${name} ${version}, sequence ${sequence}, for environment ${env}`],
     ['sha256', json.sha256],
     ...signatureFacts(json),
   ]);

@@ -78,7 +78,9 @@ it('shows one by its digest, or how that begins', async () => {
   expect(shown).toMatchObject({ sha256: sha, env: 'eu-1', name: 'shop', sequence: 2, size_bytes: size });
   const { stdout } = await at.viewer.run(['bundle', 'show', sha.slice(0, 12)]);
   expect(stdout).toMatch(
-    new RegExp(`^bundle {6}shop .*, sequence 2, for env eu-1\nsha256 {6}${sha}\nbytes {7}${size}\nproduction {2}no\n`),
+    new RegExp(
+      `^bundle {6}shop .*, sequence 2, for environment eu-1\nsha256 {6}${sha}\nbytes {7}${size}\nproduction {2}no\n`,
+    ),
   );
   expect(stdout).toMatch(/^received {4}\S+ \(\d+s ago\) from deployer$/m);
 });

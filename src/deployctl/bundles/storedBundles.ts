@@ -74,7 +74,7 @@ function formatBundle(bundle: BundleDetails, nowMs: number): string {
     emergency && 'emergency',
   ].filter(Boolean);
   return formatFacts([
-    ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
+    ['bundle', `${name} ${version}, sequence ${sequence}, for environment ${env}`],
     ['sha256', bundle.sha256],
     ['bytes', String(bundle.size_bytes)],
     ['production', production ? 'yes' : 'no'],

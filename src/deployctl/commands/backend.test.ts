@@ -25,7 +25,7 @@ it('creates and shows a backend', async () => {
   expect(created).toMatchObject({ env, site: 'berlin', transport: 'sdk', laptop: true, state: 'created' });
   expect(await at.viewer.json(`backend show ${created.id}`)).toEqual(created);
   const { stdout } = await at.viewer.run(`backend show ${created.id}`);
-  expect(stdout).toMatch(/^host {11}env env-\d+, site berlin, transport sdk, laptop$/m);
+  expect(stdout).toMatch(/^host {11}environment env-\d+, site berlin, transport sdk, laptop$/m);
   expect(stdout).toMatch(/^last seen {6}never$/m);
 });
 

@@ -95,7 +95,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
   const { hold = null, window_opens_at: opening = null, swarm = null, managers = [] } = backend;
   return formatFacts([
     ['id', backend.id],
-    ['host', `env ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
+    ['host', `environment ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
     ['labels', formatLabels(labels) || null],
     ['state', `${backend.state} since ${formatTime(backend.state_since, nowMs)}`],
     ['created', formatTime(backend.created_at, nowMs)],
@@ -263,7 +263,7 @@ const credentials = ['bootstrap_jwt', 'mesh_enrolment_jwt', 'download_token'];
 
 function formatKit(kit: InstallKit, nowMs: number): string {
   return formatFacts([
-    ['backend', `${kit.id}, env ${kit.env}, site ${kit.site}, transport ${kit.transport}`],
+    ['backend', `${kit.id}, environment ${kit.env}, site ${kit.site}, transport ${kit.transport}`],
     ['grant', `expires at ${formatTime(kit.expires_at, nowMs)}`],
     ['installer', kit.base_url && `${kit.base_url}/${kit.version}/install.sh`],
     ['on the host', kit.command],

@@ -29,7 +29,11 @@ it('creates, shows, lists and deletes envs', async () => {
     'us-1  no          -        0         1 invited',
     '',
   ]);
-  expect(await at.admin.run('env delete eu-1')).toEqual({ exit: 0, stderr: '', stdout: 'env eu-1 is deleted\n' });
+  expect(await at.admin.run('env delete eu-1')).toEqual({
+    exit: 0,
+    stderr: '',
+    stdout: 'environment eu-1 is deleted\n',
+  });
   expect(await at.viewer.json('env list')).toMatchObject({ envs: [{ name: 'us-1' }] });
   expect(await at.admin.run('env show eu-1')).toMatchObject({ exit: 1 });
 });

@@ -63,7 +63,7 @@ async function createEnv(session: Session, [name]: [string], options: { producti
 async function deleteEnv(session: Session, [name]: [string]): Promise<Result> {
   const api = await session.api();
   const json = await api.call({ method: 'DELETE', path: path`/v1/envs/${name}` });
-  return { json, text: `env ${name} is deleted` };
+  return { json, text: `environment ${name} is deleted` };
 }
 
 async function trustEnv(

@@ -35,7 +35,7 @@ const groupRoles = {
     ),
     { maxItems: maxRoles, uniqueItems: true },
   ),
-  allowed: `a list of at most ${maxRoles} of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of envs`,
+  allowed: `a list of at most ${maxRoles} of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of environments`,
 };
 
 /** OAuth scopes, without duplicates. */

@@ -178,7 +178,7 @@ describe('reports a problem with its line', () => {
   const withOidc = (keys: string) => [...required, `oidc: { ${signIn}, ${keys} }`];
   const someRole = 'roles: [{ group: ops, role: admin }]';
   const someRoles =
-    'must be a list of at most 100 of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of envs';
+    'must be a list of at most 100 of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of environments';
   const someScopes = 'must be a list of scopes, none twice';
 
   it.each([
