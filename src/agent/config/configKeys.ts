@@ -1,25 +1,21 @@
 import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../api/checkIn.rules.ts';
+import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
+import { imageTrustBy, limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 import {
   absolutePath,
   absolutePaths,
   autoOrPath,
   envId,
-  guard,
   integer,
-  keyTableOf,
   loopbackListener,
   nullable,
   oneOf,
-  optional,
-  required,
   serviceUrl,
-  type SettingsOf,
   singleLineName,
   socketUrl,
   textLike,
   trueOrFalse,
-} from '../../core/config/keyTable.ts';
-import { imageTrustBy, limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
+} from '../../core/config/valueTypes.ts';
 
 const secondsPerDay = 86_400;
 const bytesPerGiB = 2 ** 30;

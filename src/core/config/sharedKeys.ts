@@ -3,18 +3,17 @@ import { defaultLimits } from '../../api/checkIn.rules.ts';
 import { denials, type PermitKey, permitKeys, type Permits, policyBounds } from '../../api/hostPolicy.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
 import { subjectPattern } from '../../api/trust.rules.ts';
+import { guard, optional } from './keyTable.ts';
 import {
   absolutePath,
   formatParts,
-  guard,
   integer,
   listOfWords,
   nullable,
   oneOf,
-  optional,
   serviceUrl,
   type ValueType,
-} from './keyTable.ts';
+} from './valueTypes.ts';
 
 /** An absolute path without `.`, `..`, empty parts and a slash at the end; `*` and a last `**` are wildcards. */
 const pathPattern = String.raw`/(?!\.{0,2}(/|$|:ro$))[^\p{Cc}/:]+(/(?!\.{0,2}(/|$|:ro$))[^\p{Cc}/:]+)*`;

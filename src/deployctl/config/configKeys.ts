@@ -1,15 +1,6 @@
-import {
-  absolutePath,
-  anyPath,
-  guard,
-  keyTableOf,
-  nullable,
-  optional,
-  required,
-  serviceUrl,
-  type SettingsOf,
-} from '../../core/config/keyTable.ts';
+import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
 import { policyKeys, trustBy } from '../../core/config/sharedKeys.ts';
+import { absolutePath, anyPath, nullable, serviceUrl } from '../../core/config/valueTypes.ts';
 
 /** Every key of deployctl's config.yaml. */
 export const ctlTable = keyTableOf({

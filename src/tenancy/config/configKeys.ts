@@ -1,23 +1,19 @@
 import { Type } from 'typebox';
+import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
+import { limitKeys, traceKeys } from '../../core/config/sharedKeys.ts';
+import { defaultOfflineAfterS, laptopSilenceS } from '../../api/checkIn.rules.ts';
 import {
   absolutePath,
   envId,
-  guard,
   integer,
-  keyTableOf,
   nullable,
   oneOf,
-  optional,
   portPattern,
-  required,
   serviceUrl,
-  type SettingsOf,
   singleLineName,
   textLike,
   trueOrFalse,
-} from '../../core/config/keyTable.ts';
-import { limitKeys, traceKeys } from '../../core/config/sharedKeys.ts';
-import { defaultOfflineAfterS, laptopSilenceS } from '../../api/checkIn.rules.ts';
+} from '../../core/config/valueTypes.ts';
 
 const maxRoles = 100;
 const name = Type.String({ pattern: '^[^\\p{Cc}]{1,253}$' });
