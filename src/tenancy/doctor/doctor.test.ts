@@ -40,10 +40,11 @@ async function examine(environment: Record<string, string> = {}) {
   const options = { tokenFile: null, jwksCaFile: null, publicKeys: null, environment };
   const exit = await doctor({ configPath: config, json: true, ...options }, output);
   const { checks } = JSON.parse(output.out.join('\n')) as {
-    checks: { name: string; verdict: string; findings: { what: string }[] }[];
+    checks: { name: string; verdict: string; findings: { what: string; fix: string }[] }[];
   };
   const told = checks.map(({ name, verdict, findings }) => [name, [verdict, ...findings.map(({ what }) => what)]]);
-  return { exit, checks: Object.fromEntries(told) as Record<string, string[]>, text: output.out.join('\n') };
+  const fixes = Object.fromEntries(checks.map(({ name, findings }) => [name, findings.map(({ fix }) => fix)]));
+  return { exit, checks: Object.fromEntries(told) as Record<string, string[]>, fixes, text: output.out.join('\n') };
 }
 
 it('finds each fault independently', async () => {
@@ -100,11 +101,13 @@ it('reports which checks an invalid configuration prevents', async () => {
   });
 });
 
-it('suggests the first step before the first start, and creates only the directory of bundles', async () => {
-  configure();
-  const { checks } = await examine();
+it('suggests the first step before the first start, which cures it, and creates only the directory of bundles', async () => {
+  const key_file = join(dir, 'store.key');
+  configure(`key_file: ${key_file}`);
+  const { checks, fixes } = await examine();
+  expect(fixes).toMatchObject({ store: ['sudo deployd-tenancy init'], keys: ['sudo deployd-tenancy init'] });
   expect(checks).toMatchObject({
-    store: ['wrong', expect.stringContaining('run deployd-tenancy init')],
+    store: ['wrong', expect.stringContaining('run sudo deployd-tenancy init')],
     keys: ['wrong', expect.anything()],
     'set-up': ['not applicable'],
     mesh: ['not applicable'],
@@ -112,6 +115,8 @@ it('suggests the first step before the first start, and creates only the directo
     certificate: ['not applicable'],
   });
   expect(readdirSync(dir).filter((name) => name !== 'config.yaml')).toEqual(['bundles']);
+  await initialize({ ...settingsBelow(dir), key_file });
+  expect((await examine()).checks).toMatchObject({ store: ['well'], keys: ['well'] });
 });
 
 it.each([
