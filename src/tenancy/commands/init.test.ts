@@ -123,10 +123,10 @@ describe('a command without an up-to-date store', () => {
   };
 
   it.each(Object.entries(commands))('%s asks for init, and creates no store', async (_name, command) => {
-    await expect(command()).rejects.toThrow('there is no store yet: run deployd-tenancy init');
+    await expect(command()).rejects.toThrow('there is no store yet: run sudo deployd-tenancy init');
     expect(() => statSync(storeFileOf(settings))).toThrow('ENOENT');
     writeFileSync(storeFileOf(settings), '');
-    await expect(command()).rejects.toThrow('run deployd-tenancy init');
+    await expect(command()).rejects.toThrow('run sudo deployd-tenancy init');
   });
 
   it('asks for the migration of an older store, and migrate performs it', async () => {
@@ -136,7 +136,7 @@ describe('a command without an up-to-date store', () => {
       await migrator.migrateTo('0005-bundle-variables');
     });
     await expect(admin(settings, 'ann', captureOutput())).rejects.toThrow(
-      `older version (${pending}): run deployd-tenancy migrate`,
+      `older version (${pending}): run sudo deployd-tenancy migrate`,
     );
     const output = captureOutput();
     expect(await migrate(settings, output)).toBe(0);

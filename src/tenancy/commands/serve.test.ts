@@ -36,7 +36,7 @@ function migrationsOf(store: Store) {
 
 describe('serve refuses to start', () => {
   it('before init', async () => {
-    await expect(serveOnce()).rejects.toThrow('there is no store yet: run deployd-tenancy init');
+    await expect(serveOnce()).rejects.toThrow('there is no store yet: run sudo deployd-tenancy init');
   });
 
   it('with a store of an older or newer version', async () => {
@@ -47,7 +47,7 @@ describe('serve refuses to start', () => {
     await change((store) => store.insertInto('kysely_migration').values(later).execute());
     await expect(serveOnce()).rejects.toThrow(/newer version \(9999-later\): install that version/);
     await change((store) => store.deleteFrom('kysely_migration').where('name', '>', '0004').execute());
-    await expect(serveOnce()).rejects.toThrow(/older version \(.*\): run deployd-tenancy migrate/);
+    await expect(serveOnce()).rejects.toThrow(/older version \(.*\): run sudo deployd-tenancy migrate/);
   });
 
   it('without its key file, or with the key file of another store', async () => {

@@ -75,7 +75,7 @@ async function hasKeys(store: Store): Promise<boolean> {
 function isInitialized(keyFile: string): CommandError {
   return new CommandError(
     `the store is already initialized and was not changed. Another instance needs a copy of ${keyFile}; a lost ` +
-      'administrator’s token is replaced by deployd-tenancy admin NAME',
+      'administrator’s token is replaced by sudo deployd-tenancy admin NAME',
   );
 }
 

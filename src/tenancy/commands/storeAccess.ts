@@ -76,7 +76,9 @@ async function requireCurrentTables(store: Store): Promise<void> {
   const { pending, isEmpty } = await requireKnownTables(store);
   if (isEmpty) throw noStore();
   if (pending.length > 0)
-    throw new CommandError(`the store is of an older version (${pending.join(', ')}): run deployd-tenancy migrate`);
+    throw new CommandError(
+      `the store is of an older version (${pending.join(', ')}): run sudo deployd-tenancy migrate`,
+    );
 }
 
 /** Throws a CommandError if the tables are from a newer version. */
@@ -90,7 +92,7 @@ export async function requireKnownTables(store: Store): Promise<{ pending: strin
 
 /** The error for a store that does not exist or is empty. */
 export function noStore(): CommandError {
-  return new CommandError('there is no store yet: run deployd-tenancy init');
+  return new CommandError('there is no store yet: run sudo deployd-tenancy init');
 }
 
 function toldError(error: unknown): unknown {

@@ -49,6 +49,13 @@ export function checkAttempt(
   return checkResult(name, target, 'unknown' in attempt ? [{ problem: attempt.unknown, fix }] : []);
 }
 
+/** The cure that the error of the store names; else `unnamed`. */
+export function storeFix(store: Fact<unknown>, unnamed: string): string {
+  const problem = 'unknown' in store ? store.unknown : '';
+  const [, command, other] = /: (?:run (sudo deployd-tenancy \w+)|(install .*))$/.exec(problem) ?? [];
+  return command ?? other ?? unnamed;
+}
+
 /** The relevant fields of a certificate. */
 export interface CertificateFacts {
   file: string;

@@ -43,6 +43,7 @@ import {
   checkPublishedKeys,
   checkSetup,
   curlCommand,
+  storeFix,
 } from './doctor.rules.ts';
 
 /** Options of `deployd-tenancy doctor`; an administrator's token is used only to check the setup of the secretstore. */
@@ -142,10 +143,14 @@ async function checkService(settings: TenancySettings, publicCa: string | null):
   const keys = await attempt(() => readKeys(settings));
   const jwks = await attempt(() => get(url, '/.well-known/jwks.json', publicCa));
   const kids = 'known' in keys ? { known: kidsOf(keys.known.jwks()) } : keys;
-  const storeFix = 'sudo deployd-tenancy migrate';
+  const storePlace = settings.database_url_file;
+  const storeUnusable = storePlace === null ? `sudo ls -la ${settings.state_dir}` : `sudoedit ${storePlace}`;
   return [
-    checkAttempt('store', store, { target: settings.database_url_file ?? settings.state_dir, fix: storeFix }),
-    checkAttempt('keys', keys, { target: settings.key_file, fix: `put the right key file at ${settings.key_file}` }),
+    checkAttempt('store', store, { target: storePlace ?? settings.state_dir, fix: storeFix(store, storeUnusable) }),
+    checkAttempt('keys', keys, {
+      target: settings.key_file,
+      fix: storeFix(store, storeFix(keys, `put the right key file at ${settings.key_file}`)),
+    }),
     checkPublishedKeys(publishedKids(jwks), kids, { url, ca: publicCa }),
     checkCertificate(await attempt(() => readCertificate(settings)), new Date()),
     ...(await checkSecretstore(settings, keys)),

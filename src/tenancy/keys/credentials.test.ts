@@ -59,7 +59,7 @@ describe('a grant', () => {
   it('cannot be signed without a key', async () => {
     const keys = await openKeyRing(store, keyFile);
     await expect(signGrant(keys, subject, terms)).rejects.toThrow(
-      'there is no signing key: run `deployd-tenancy init`',
+      'there is no signing key: run sudo deployd-tenancy init',
     );
   });
 

@@ -104,7 +104,7 @@ type KeyTime = Pick<SigningKeyRow, 'kid' | 'active_from'>;
 function signingKey<Key extends KeyTime>(keys: Key[], now: number): Key {
   const ordered = keys.toSorted(byTime);
   const signing = ordered.findLast(({ active_from }) => active_from <= now) ?? ordered[0];
-  if (signing === undefined) throw new KeyError('there is no signing key: run `deployd-tenancy init`');
+  if (signing === undefined) throw new KeyError('there is no signing key: run sudo deployd-tenancy init');
   return signing;
 }
 
