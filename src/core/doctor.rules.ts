@@ -74,8 +74,6 @@ export interface DiskSpaceFacts {
   freeBytes: number | null;
   neededBytes: number;
   purpose: 'images' | 'state';
-  /** The program of the engine, for a filesystem of images. */
-  program?: 'docker' | 'podman';
 }
 
 /** Checks the free space for images and for the state on every filesystem (spec §5.8). */
@@ -84,13 +82,13 @@ export function checkDiskSpace(filesystems: Fact<readonly DiskSpaceFacts[]>): Ch
   const detail = filesystems.known
     .map(({ paths, freeBytes }) => `${formatFreeSpace(freeBytes)} free on ${paths.join(', ')}`)
     .join('; ');
-  const findings = filesystems.known.flatMap(({ paths, freeBytes, neededBytes, purpose, program = 'docker' }) => {
+  const findings = filesystems.known.flatMap(({ paths, freeBytes, neededBytes, purpose }) => {
     const where = paths.join(', ');
     if (freeBytes === null)
       return [{ problem: `the free space is unknown on ${where}`, fix: `df -h ${paths.join(' ')}` }];
     if (freeBytes >= neededBytes) return [];
     const problem = `${formatFreeSpace(freeBytes)} free on ${where}, ${formatSize(neededBytes, Math.ceil)} must be`;
-    return [{ problem, fix: purpose === 'images' ? `sudo ${program} image prune --all` : `sudo du -xsh ${where}/*` }];
+    return [{ problem, fix: purpose === 'images' ? `sudo docker image prune --all` : `sudo du -xsh ${where}/*` }];
   });
   return checkResult('disk', detail, findings);
 }

@@ -42,12 +42,12 @@ const imageCauses = {
   },
   'image-gone': {
     cause: 'an image is gone from this host',
-    cure: 'load it (docker load), or promote a bundle again, which pulls it',
+    cure: 'load it (sudo docker load), or promote a bundle again, which pulls it',
     said: [/no such image: (?<what>\S+)/i],
   },
   'image-damaged': {
     cause: 'an image on this host is damaged',
-    cure: 'remove it with docker image rm; the next apply pulls it again',
+    cure: 'remove it with sudo docker image rm; the next apply pulls it again',
     said: [
       /layer does not exist|failed to register layer|failed to get digest|invalid diffID|error creating overlay mount/i,
     ],
@@ -86,12 +86,12 @@ export const failureCauses = {
   },
   'network-ambiguous': {
     cause: 'several networks have one name',
-    cure: 'remove those without containers: docker network rm ID (docker network inspect ID names its containers)',
+    cure: 'remove those without containers: sudo docker network rm ID (sudo docker network inspect ID names its containers)',
     said: [/network (?<what>\S+) is ambiguous/i, /\d+ matches found based on name: network (?<what>\S+)/i],
   },
   'network-foreign': {
     cause: 'something else made a network of this name',
-    cure: 'remove it with docker network rm, or give the network another name',
+    cure: 'remove it with sudo docker network rm, or give the network another name',
     said: [
       /network (?<what>\S+) was found but has incorrect label/i,
       /network with name (?<what>\S+) (?:already )?exists/i,
@@ -99,12 +99,12 @@ export const failureCauses = {
   },
   'subnets-exhausted': {
     cause: 'the engine has no subnet left for a network',
-    cure: 'remove unused networks with docker network prune, or give the engine more default-address-pools',
+    cure: 'remove unused networks with sudo docker network prune, or give the engine more default-address-pools',
     said: [/non-overlapping IPv[46] address pool|address pools have been fully subnetted|no free subnet/i],
   },
   'subnet-overlaps': {
     cause: 'a subnet of a network is in use already',
-    cure: 'give the network another subnet, or remove the network that has it (docker network ls)',
+    cure: 'give the network another subnet, or remove the network that has it (sudo docker network ls)',
     said: [/pool overlaps with other one|subnet (?<what>\S+) is already (?:used|being used)/i],
   },
   'addresses-exhausted': {
@@ -114,7 +114,7 @@ export const failureCauses = {
   },
   'endpoint-exists': {
     cause: 'the engine kept the endpoint of a container that is gone',
-    cure: 'docker network disconnect --force NETWORK NAME, or restart the engine',
+    cure: 'sudo docker network disconnect --force NETWORK NAME, or restart the engine',
     said: [/endpoint with name (?<what>\S+) already exists/i],
   },
   'removal-in-progress': {
@@ -124,7 +124,7 @@ export const failureCauses = {
   },
   'removal-failed': {
     cause: 'the engine cannot remove a container',
-    cure: 'free its files (a mount in another program, an attribute: lsattr, a bad disk), then docker rm --force ID',
+    cure: 'free its files (a mount in another program, an attribute: lsattr, a bad disk), then sudo docker rm --force ID',
     said: [
       /failed to remove root filesystem|unable to remove filesystem|(?:cannot|could not|unable to) remove container/i,
     ],
@@ -213,7 +213,7 @@ export const failureCauses = {
   },
   'volume-in-use': {
     cause: 'a container uses a volume that should be removed',
-    cure: 'remove that container (docker ps --all --filter volume=NAME)',
+    cure: 'remove that container (sudo docker ps --all --filter volume=NAME)',
     said: [/volume is in use/i],
   },
   'device-missing': {
@@ -243,7 +243,7 @@ export const failureCauses = {
   },
   'container-paused': {
     cause: 'a container is paused',
-    cure: 'docker unpause NAME, or remove it: the next try makes it again',
+    cure: 'sudo docker unpause NAME, or remove it: the next try makes it again',
     said: [/cannot start a paused container/i],
   },
   'service-missing': {

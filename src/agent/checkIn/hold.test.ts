@@ -31,7 +31,7 @@ it('holds for a day, shows the hold, and ends it', async () => {
   expect([await unhold({ state_dir }, out), await unhold({ state_dir }, out)]).toEqual([0, 0]);
   expect(results).toEqual([
     'no hold',
-    `held until ${until}; sooner: deployd unhold`,
+    `held until ${until}; sooner: sudo deployd unhold`,
     expect.stringMatching(`^held until ${until}, since .*Z, by kim: disk swap$`),
     'the hold is over: the next tick does what waits',
     'there was no hold',

@@ -94,7 +94,7 @@ export async function hold({ state_dir }: Place, { until, reason, by }: HoldOpti
     const made = { until: end.end.toISOString(), reason: reason || null, ...(by !== null && isLine(by) && { by }) };
     await writeHold(state_dir, made);
     await remember(state_dir, { ...nowAs('hold'), ...made }, out);
-    out.log(`held until ${made.until}; sooner: deployd unhold`);
+    out.log(`held until ${made.until}; sooner: sudo deployd unhold`);
     const { held, pid } = await readLock(state_dir);
     if (held)
       out.log(`a tick is at work (pid ${pid ?? 'unknown'}): it ends as it began, the hold counts from the next one on`);

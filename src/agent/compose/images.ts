@@ -127,7 +127,7 @@ async function pullByDigest(
   const { compose, containers, tick } = deps;
   const { id, digest, platform } = image;
   const what = `${nameOf(deps, image)} of ${image.services.join(', ')} is gone from this host`;
-  const toLoad = 'load it (docker load), or promote a bundle with another one';
+  const toLoad = 'load it (sudo docker load), or promote a bundle with another one';
   if (!image.isPullable) return failedFault('PULL_FAILED', `${what}, and its pull_policy is never: ${toLoad}`);
   if (digest === undefined) return failedFault('PULL_FAILED', `${what}, and its digest was not recorded: ${toLoad}`);
   if (digest === null) return failedFault('PULL_FAILED', `${what}, and no registry is known to have it: ${toLoad}`);

@@ -62,6 +62,13 @@ it.each([
   ['sudoedit /home/ann/x', '${EDITOR:-vi} /home/ann/x'],
   ['sudo install -o ann X Y && sudo deployd bootstrap', 'install -o ann X Y && deployd --user bootstrap'],
   ['sudo docker image prune --all', 'podman image prune --all'],
+  ['sudo docker network create shop', 'podman network create shop'],
+  ['docker compose pull failed', 'docker compose pull failed'],
+  ['sudo tee --append /home/ann/ca.pem <A', 'tee --append /home/ann/ca.pem <A'],
+  [
+    'sudo install -m 0644 A /usr/local/share/A && sudo update-ca-certificates',
+    'sudo install -m 0644 A /usr/local/share/A && sudo update-ca-certificates',
+  ],
   ['sudo systemctl enable --now deployd-identity-acl.path', 'sudo systemctl enable --now deployd-identity-acl.path'],
   ['sudo loginctl enable-linger ann', 'sudo loginctl enable-linger ann'],
   ['sudo apt-get install docker-compose-plugin', 'sudo apt-get install docker-compose-plugin'],

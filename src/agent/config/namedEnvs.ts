@@ -124,15 +124,20 @@ export function withCommandsOf(scope: AgentScope, text: string): string {
  * Tasks that require root, also for the agent of a user: packages, groups, the clock, the kernel, and units of the
  * mesh.
  */
-const rootCommands = 'apt-get|usermod|loginctl|timedatectl|dmesg|ziti|systemctl [^&|]*deployd-';
+const rootCommands =
+  'apt-get|usermod|loginctl|timedatectl|dmesg|ziti|update-ca-certificates|install [^&|]* /usr/|systemctl [^&|]*deployd-';
 
 /** A user needs only their own rights, and has units with the same names. */
 function withUserCommands(text: string): string {
-  return withOption('--user', text)
+  return withPodmanCommands(withOption('--user', text))
     .replaceAll(RegExp(`\\bsudo (?!${rootCommands})`, 'g'), '')
     .replaceAll('sudoedit ', '${EDITOR:-vi} ')
-    .replaceAll(/(?<!sudo )\b(systemctl|journalctl) (?!--user)/g, '$1 --user ')
-    .replaceAll('docker image prune', 'podman image prune');
+    .replaceAll(/(?<!sudo )\b(systemctl|journalctl) (?!--user)/g, '$1 --user ');
+}
+
+/** Replaces the commands of Docker that an operator may run by those of Podman. */
+export function withPodmanCommands(text: string): string {
+  return text.replaceAll(/\bdocker (?=(?:image|load|network|ps|rm|unpause|volume)\b)/g, 'podman ');
 }
 
 function withOption(option: string, text: string): string {

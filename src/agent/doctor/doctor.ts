@@ -1,12 +1,13 @@
 import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { type Check, type Diagnosis, diagnosisJson, diagnosisOf, formatDiagnosis } from '../../core/doctor.rules.ts';
 import { loadSettings, settingsDespite } from '../config/loadSettings.ts';
-import { type AgentScope, scopeOf, withCommandsOf } from '../config/namedEnvs.ts';
+import { scopeOf, withCommandsOf, withPodmanCommands } from '../config/namedEnvs.ts';
 import type { Output } from '../journal/terminal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine, examineOrchestrator, examineServices, examineUnusedVolumes, examineUpgrade } from './engine.ts';
 import {
   checkFiles,
+  type DoctorContext,
   doctorContextOf,
   type DoctorInput,
   examineConfig,
@@ -73,18 +74,18 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     await examineServices(context),
     await examineUnusedVolumes(context),
   ];
-  return diagnosisOf(made.map((check) => withCommands(check, input.scope)));
+  return diagnosisOf(made.map((check) => withCommands(check, context)));
 }
 
 async function runUpgradeChecks(input: DoctorInput): Promise<Diagnosis> {
   const context = await doctorContextOf(input);
   const checks = [await examineConfig(context), ...(await examineUpgrade(context))];
-  return diagnosisOf(checks.map((check) => withCommands(check, input.scope)));
+  return diagnosisOf(checks.map((check) => withCommands(check, context)));
 }
 
-function withCommands(check: Check, scope: AgentScope): Check {
-  const findings = check.findings.map(({ problem, fix }) => {
-    return { problem: withCommandsOf(scope, problem), fix: withCommandsOf(scope, fix) };
-  });
-  return { ...check, detail: withCommandsOf(scope, check.detail), findings };
+/** Names the commands of this host: of its agent's scope, and of its engine. */
+function withCommands(check: Check, { scope, podman }: DoctorContext): Check {
+  const named = (text: string) => withCommandsOf(scope, podman === null ? text : withPodmanCommands(text));
+  const findings = check.findings.map(({ problem, fix }) => ({ problem: named(problem), fix: named(fix) }));
+  return { ...check, detail: named(check.detail), findings };
 }

@@ -31,18 +31,17 @@ import {
   upgradeChecks,
   type UpgradeFacts,
 } from './engine.rules.ts';
-import { diskSpacesOf, type DoctorContext, groupOf } from './host.ts';
+import { containersOf, diskSpacesOf, type DoctorContext, groupOf } from './host.ts';
 import { checkUnusedVolumes } from './ticks.rules.ts';
 import { planNetworks, unusedNetworks } from '../compose/networks.rules.ts';
 
 /** Checks the engine, compose and the disk space for images and state. */
 export async function examineEngine(context: DoctorContext): Promise<Check[]> {
-  const { host, signal, vault } = context;
+  const { host, podman, signal, vault } = context;
   const settings = { env: 'unknown', ...context.settings } as Settings;
   const project = `deployd-${settings.env}`;
-  const containers = createContainers({ containerHost: settings.container_host, project, signal });
+  const containers = containersOf(context);
   const filesystems = await catchFault(() => filesystemsOfPull({ containers, settings }));
-  const podman = await containers.podmanVersion();
   const options = { redactor: () => vault.redactor(), podmanVersion: async () => podman };
   const compose = await catchFault(() => createCompose(settings, project, options).probe(signal));
   const socket = await fileFactsOf(settings.container_host.replace('unix://', ''), host.agent);
@@ -51,9 +50,7 @@ export async function examineEngine(context: DoctorContext): Promise<Check[]> {
     checkEngine({ socket, group: groupOf(socket), error: fault }, host.agent),
     checkComposeProgram(compose instanceof Fault ? compose.message.replace(/^[A-Z_]+: /, '') : null, podman),
     checkDiskSpace(
-      filesystems instanceof Fault
-        ? { unknown: filesystems.message }
-        : await diskSpacesOf(filesystems, settings, podman === null ? 'docker' : 'podman'),
+      filesystems instanceof Fault ? { unknown: filesystems.message } : await diskSpacesOf(filesystems, settings),
     ),
   ];
 }

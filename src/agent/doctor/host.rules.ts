@@ -131,7 +131,7 @@ function missingResources({ policy, networks, volumes }: PolicyCheckFacts): Find
       .filter((name) => !known.has(name))
       .map((name) => ({
         problem: `the ${kind} ${name}, which is permitted, does not exist`,
-        fix: `docker ${kind} create ${name}`,
+        fix: `sudo docker ${kind} create ${name}`,
       }));
   const { permit } = policy;
   return [...missing('network', permit.networks ?? [], networks), ...missing('volume', permit.volumes ?? [], volumes)];

@@ -23,7 +23,7 @@ import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost
 import type { AgentScope } from '../config/namedEnvs.ts';
 import type { Settings, Signed } from '../config/settings.ts';
 import { identityLifeOf } from '../transport/transport.ts';
-import { createContainers } from '../engine/containers.ts';
+import { type Containers, createContainers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
@@ -66,6 +66,8 @@ export interface DoctorContext extends DoctorInput {
   stateFinding: Finding | null;
   /** Why the state directory cannot be read; null when it can. */
   inaccessible: string | null;
+  /** The version of the engine if it is Podman; null for Docker, or without an answer. */
+  podman: string | null;
 }
 
 /** Reads the state directory; its owner is the agent's user. */
@@ -74,15 +76,21 @@ export async function doctorContextOf(input: DoctorInput): Promise<DoctorContext
   const user = input.scope === 'user' ? await ownerOf(dirname(input.configPath)) : null;
   const agent = (await ownerOf(state_dir)) ?? user ?? packagedAgent;
   const inaccessible = (await isAccessible(state_dir)) ? null : `${state_dir} is for ${agent.name} alone: use sudo`;
+  const podman = await containersOf(input).podmanVersion();
+  const context = { ...input, inaccessible, podman, stateFinding: null };
   const host = { now: new Date(), agent };
-  if (inaccessible !== null)
-    return { ...input, inaccessible, stateFinding: null, host: { ...host, state: { unknown: inaccessible } } };
+  if (inaccessible !== null) return { ...context, host: { ...host, state: { unknown: inaccessible } } };
   const state = await readState(state_dir).catch(findingOf);
-  if (state === null || 'schema' in state)
-    return { ...input, inaccessible, stateFinding: null, host: { ...host, state: { known: state } } };
+  if (state === null || 'schema' in state) return { ...context, host: { ...host, state: { known: state } } };
   const stateFinding =
     'problem' in state ? state : { problem: `STATE_CORRUPT: ${state.fault}`, fix: 'sudo deployd run --once' };
-  return { ...input, inaccessible, stateFinding, host: { ...host, state: { unknown: stateFinding.problem } } };
+  return { ...context, stateFinding, host: { ...host, state: { unknown: stateFinding.problem } } };
+}
+
+/** The containers of the host's environment, which may be missing in an invalid configuration. */
+export function containersOf({ settings, signal }: Pick<DoctorInput, 'settings' | 'signal'>): Containers {
+  const { env = 'unknown', container_host: containerHost } = settings;
+  return createContainers({ containerHost, project: `deployd-${env}`, signal });
 }
 
 /** The user that the package creates; used only in the text of fixes. */
@@ -203,10 +211,11 @@ export async function examinePolicy(context: DoctorContext): Promise<Check> {
   return facts instanceof Fault ? unknownCheck('policy', facts.message) : checkPolicy(facts);
 }
 
-async function policyFacts({ settings: partial, configPath, signal }: DoctorContext): Promise<PolicyCheckFacts> {
-  const settings = { env: 'unknown', ...partial } as Settings;
-  const { container_host: containerHost, env, policy } = settings;
-  const containers = createContainers({ containerHost, project: `deployd-${env}`, signal });
+async function policyFacts(context: DoctorContext): Promise<PolicyCheckFacts> {
+  const { configPath } = context;
+  const settings = { env: 'unknown', ...context.settings } as Settings;
+  const { policy } = settings;
+  const containers = containersOf(context);
   const { networks, volumes } = (await containers.policyFacts()).outside;
   const paths = (policy.permit.binds ?? []).map(permittedDirectory);
   return {
@@ -222,9 +231,8 @@ const minStateBytes = 64 * 2 ** 20;
 export async function diskSpacesOf(
   filesystems: Awaited<ReturnType<typeof filesystemsOfPull>>,
   settings: Settings,
-  program: 'docker' | 'podman',
 ): Promise<Fact<DiskSpaceFacts[]>> {
-  const forImages = { neededBytes: settings.disk.headroom_bytes, purpose: 'images' as const, program };
+  const forImages = { neededBytes: settings.disk.headroom_bytes, purpose: 'images' as const };
   const forState = { neededBytes: minStateBytes, purpose: 'state' as const };
   const stateFilesystems = await filesystemsOf([settings.state_dir]);
   return {

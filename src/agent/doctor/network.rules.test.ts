@@ -30,7 +30,7 @@ describe('a service whose certificate is not trusted', () => {
     [
       'has an unknown authority',
       { cure: 'add it', authority: 'CA' },
-      'sudo install -m 0644 THE-RIGHT-CA.pem /etc/ca.pem',
+      'sudo tee --append /etc/ca.pem <THE-RIGHT-CA.pem',
     ],
   ])('has the fix of the tick, if it %s', (_title, certificate, fix) => {
     const lines = ['tenancy service: failed', 'https://t.example', 'TLS_UNTRUSTED: the problem', fix];

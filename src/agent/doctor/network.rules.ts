@@ -48,13 +48,13 @@ export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
     const problem = `${url} answers ${facts.status}: it is sealed, or not at work`;
     return checkResult(name, url, isDown ? [{ problem, fix: requestCommand('-i', '/v1/sys/health', endpoint) }] : []);
   }
-  const file = ca ?? '/etc/ssl/certs/ca-certificates.crt';
   if (facts.code === 'TLS_UNTRUSTED') {
     const { cure, authority } = facts.certificate ?? { cure: '', authority: '' };
-    const fix = authority === null ? cure : `sudo install -m 0644 THE-RIGHT-CA.pem ${file}`;
+    const fix = authority === null ? cure : trustCommand(ca);
     return checkResult(name, url, [{ problem: facts.line.replace(`: ${cure}`, ''), fix }]);
   }
   if (laptop) return inapplicableCheck(name, `offline, which is normal on a laptop: ${facts.line}`);
+  const file = ca ?? '/etc/ssl/certs/ca-certificates.crt';
   return checkResult(name, url, [{ problem: facts.line, fix: requestCommand(`-v --cacert ${file}`, '/', endpoint) }]);
 }
 
@@ -63,6 +63,14 @@ function requestCommand(options: string, path: string, { peer, url, transport }:
   if (transport === 'sdk') return 'sudo deployd run --once';
   const way = transport === 'proxy' ? `--connect-to ::127.0.0.1:${proxyPorts[peer]} ` : '';
   return `curl ${options} ${way}${url}${path}`;
+}
+
+/** Adds an authority and keeps the others. Without a file of its own, the agent trusts the authorities of the system. */
+function trustCommand(ca: string | null): string {
+  const ofSystem = '/usr/local/share/ca-certificates/THE-RIGHT-CA.crt';
+  return ca === null
+    ? `sudo install -m 0644 THE-RIGHT-CA.pem ${ofSystem} && sudo update-ca-certificates`
+    : `sudo tee --append ${ca} <THE-RIGHT-CA.pem`;
 }
 
 /** The clock skews that services reported, in seconds. */

@@ -76,7 +76,7 @@ it.each<[string, Partial<State> | null, string[]]>([
     { purge_pending },
     [
       ...['bundle: failed', isApplied, `volume v: still in use, removal is tried until ${purgeUntil}`],
-      'docker ps --all --filter volume=v',
+      'sudo docker ps --all --filter volume=v',
     ],
   ],
   [
@@ -84,7 +84,7 @@ it.each<[string, Partial<State> | null, string[]]>([
     { purge_pending: { ...purge_pending, volumes: [], networks: ['n'] } },
     [
       ...['bundle: failed', isApplied, `network n: still in use, removal is tried until ${purgeUntil}`],
-      'docker network inspect n',
+      'sudo docker network inspect n',
     ],
   ],
 ])('the desired bundle %s', (_name, patch, lines) => {

@@ -70,8 +70,8 @@ function purgeFindings({ purge_pending }: State): Finding[] {
   const [volume] = purge_pending.volumes;
   const fix =
     volume === undefined
-      ? `docker network inspect ${purge_pending.networks.join(' ')}`
-      : `docker ps --all --filter volume=${volume}`;
+      ? `sudo docker network inspect ${purge_pending.networks.join(' ')}`
+      : `sudo docker ps --all --filter volume=${volume}`;
   return [{ problem, fix }];
 }
 
@@ -129,10 +129,8 @@ export function checkReleases(releases: Fact<ReleasesFacts>): Check {
   const name = 'releases';
   if ('unknown' in releases) return unknownCheck(name, releases.unknown);
   const { envDir, count, keep, foreignCurrent, otherCurrent, incomplete, orphanedPaths } = releases.known;
-  const tick = 'sudo deployd run --once';
   const findings: Finding[] = [];
-  if (foreignCurrent !== null)
-    findings.push({ problem: foreignCurrent, fix: `sudo mv ${envDir}/current ${envDir}/current.foreign` });
+  if (foreignCurrent !== null) findings.push({ problem: foreignCurrent, fix: tick });
   if (otherCurrent !== null)
     findings.push({ problem: `current points to ${otherCurrent} in place of the applied release`, fix: tick });
   if (incomplete)
@@ -172,7 +170,7 @@ export function checkUnusedVolumes(unused: Fact<ReturnType<typeof unusedVolumes>
   if ('unknown' in unused) return unknownCheck(name, unused.unknown);
   const lines = unused.known.map(({ name: volume, service, target, size }) => {
     const megabytes = size === null ? 'of unknown size' : `${(size / 2 ** 20).toFixed(1)} MiB`;
-    return `${printable(`${service}:${target}`)}, ${megabytes}: docker volume rm ${volume}`;
+    return `${printable(`${service}:${target}`)}, ${megabytes}: sudo docker volume rm ${volume}`;
   });
   const none = 'no anonymous volume of earlier containers is left';
   const some = 'anonymous volumes of earlier containers, which nothing removes';

@@ -160,7 +160,7 @@ describe('a release beyond keep_releases with files that others wrote', () => {
     await write();
     expect(await collect('kept')).toEqual([current, old]);
     expect(lines).toEqual([
-      `old releases stay with files that their bundles do not have: ${old} (${path}); copy what is needed, then: deployd run --once --prune`,
+      `old releases stay with files that their bundles do not have: ${old} (${path}); copy what is needed, then: sudo deployd run --once --prune`,
     ]);
     expect(await releases.hasEnv(old)).toBe(false);
     expect(await collect('removed')).toEqual([current]);

@@ -108,7 +108,7 @@ export async function collectGarbage(
     }
     if (keptFiles.length > 0)
       tick.journal.info(
-        `old releases stay with files that their bundles do not have: ${keptFiles.join(', ')}; copy what is needed, then: deployd run --once --prune`,
+        `old releases stay with files that their bundles do not have: ${keptFiles.join(', ')}; copy what is needed, then: sudo deployd run --once --prune`,
       );
     if (removable.keptByMount.length > 0)
       tick.journal.info(`old releases stay while containers mount them: ${removable.keptByMount.join(', ')}`);
