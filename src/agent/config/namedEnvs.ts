@@ -135,7 +135,7 @@ function withUserCommands(text: string): string {
     .replaceAll(/(?<!sudo )\b(systemctl|journalctl) (?!--user)/g, '$1 --user ');
 }
 
-/** Replaces the commands of Docker that an operator may run by those of Podman. */
+/** Replaces the commands of Docker that an operator may run by commands of Podman. */
 export function withPodmanCommands(text: string): string {
   return text.replaceAll(/\bdocker (?=(?:image|load|network|ps|rm|unpause|volume)\b)/g, 'podman ');
 }

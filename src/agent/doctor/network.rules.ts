@@ -65,7 +65,7 @@ function requestCommand(options: string, path: string, { peer, url, transport }:
   return `curl ${options} ${way}${url}${path}`;
 }
 
-/** Adds an authority and keeps the others. Without a file of its own, the agent trusts the authorities of the system. */
+/** Adds an authority and keeps the others. Without `ca`, the agent trusts the authorities of the system. */
 function trustCommand(ca: string | null): string {
   const ofSystem = '/usr/local/share/ca-certificates/THE-RIGHT-CA.crt';
   return ca === null

@@ -214,7 +214,7 @@ const remedies: Record<string, string> = {
   BUNDLE_NOT_FOUND: '`deployctl push` it first; `deployctl bundle list` lists the bundles',
   CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
   DESIRED_DIFFERS: '`deployctl env show ENV` shows the desired bundle; promote again if yours should replace it',
-  ENV_EXISTS: '`deployctl env show` shows it',
+  ENV_EXISTS: '`deployctl env show ENV` shows it',
   ENV_IN_USE: 'retire its backends first: `deployctl backend list --env ENV`',
   PIPELINE_STALE:
     'nothing, if the later pipeline has the right bundle; without --pipeline, an older bundle is promoted',
@@ -223,7 +223,7 @@ const remedies: Record<string, string> = {
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
   SEQUENCE_STALE: 'pack it again with `deployctl bundle pack --next`',
   TLS_UNTRUSTED: 'name the certificate authority of the service: --ca-file, DEPLOYCTL_CA_FILE or ca_file',
-  WEBHOOK_LIMIT: '`deployctl webhook remove` one first',
+  WEBHOOK_LIMIT: 'remove one first: `deployctl webhook remove WEBHOOK`',
   UNREACHABLE: 'check the address and whether the service runs, and try again later',
 };
 

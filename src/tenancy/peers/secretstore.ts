@@ -275,6 +275,7 @@ export function createServiceSession(logIn: () => Promise<IssuedToken>, clock: (
 }
 
 function refusedService(): PeerError {
-  const why = 'the service is refused although it has just logged in: see `sudo deployd-tenancy secretstore plan --token-file FILE`';
+  const why =
+    'the service is refused although it has just logged in: see `sudo deployd-tenancy secretstore plan --token-file FILE`';
   return new PeerError('secretstore', why);
 }
