@@ -21,7 +21,7 @@ it.each([
   const { inputs } = await bundleProgram(entry);
   const tools =
     /^node_modules\/(typebox|ajv)\/(?!dist\/runtime\/)|^src\/core\/(compileSchema|config\/(valueTypes|sharedKeys))\.ts$/;
-  expect(inputs).toContain('src/core/formats.rules.ts');
+  expect(inputs).toContain('src/core/text.rules.ts');
   expect(inputs.filter((file) => tools.test(file))).toEqual([]);
 });
 

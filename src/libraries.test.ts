@@ -31,7 +31,7 @@ const libraryOwners: Record<string, string[]> = {
       'src/signatures/signatureValidators.ts',
     ],
     ...['src/agent/state/stateValidator.ts', 'src/agent/release/releaseRecordValidator.ts'],
-    'src/bundle/archive/inventoryValidator.ts',
+    ...['src/agent/token/tokenValidators.ts', 'src/bundle/archive/inventoryValidator.ts'],
   ],
   'lit-html': ['src/console/'],
   esbuild: ['src/tenancy/console/browserProgram.ts'],

@@ -22,6 +22,8 @@ const rows: [string, unknown[]][] = [
     [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }],
   ],
   ['src/tenancy/config/configValidator.ts', [{ listen: 'x', public_url: 'ftp://x', s3: { bucket: 1 }, more: 0 }]],
+  ['src/api/answerValidators.ts', [{ action: 'x', bundle: {}, desired_sha: 'a'.repeat(64), lease: {} }, { lease: 1 }]],
+  ['src/agent/token/tokenValidators.ts', [{ auth: { lease_duration: -1, renewable: true } }, { data: { ttl: 1 } }]],
   [
     'src/signatures/signatureValidators.ts',
     [{ SignedEntryTimestamp: 1, Payload: { logIndex: -1 }, kdf: { p: 17 } }, []],

@@ -4,7 +4,7 @@ import standalone from 'ajv/dist/standalone/index.js';
 import type { Plugin } from 'esbuild';
 
 const schemaCompiler = new Ajv({ code: { source: true, esm: true } });
-const formats = fileURLToPath(import.meta.resolve('../../src/core/formats.rules.ts'));
+const formats = fileURLToPath(import.meta.resolve('../../src/core/text.rules.ts'));
 
 /**
  * Evaluates schemas at bundle time, which would be too slow in a tick. The validators that a `…Validator.ts` or a

@@ -1,19 +1,22 @@
 import type { Static } from 'typebox';
-import type { Sha } from '../../machines/types.ts';
-import { fieldsOf, type JsonFields } from '../core/json.rules.ts';
 import type { CheckIn, Report as ReportSchema } from './agentSchemas.ts';
 
 export type CheckInRequest = Static<typeof CheckIn>;
+
 /** The swarm that a host is a manager of; absent outside of one, and ignored by older services. */
 export type ToldSwarm = NonNullable<CheckInRequest['swarm']>;
+
 /** The reason why the changes of a host are deferred; absent without one. Older services ignore it. */
 export type DeferringFacts = Pick<CheckInRequest, 'hold' | 'window_opens_at'>;
+
 export type ToldHold = NonNullable<CheckInRequest['hold']>;
+
 /**
  * The privileges that this host permits, if they differ from the default; the tenancy service warns of bundles that
  * exceed them.
  */
 export type ReportedPolicy = NonNullable<CheckInRequest['policy']>;
+
 /** The body of a report about one tick (spec §10). Times are RFC 3339, UTC. */
 export type Report = Static<typeof ReportSchema>;
 
@@ -26,59 +29,6 @@ export function deferralOf({ hold, window_opens_at }: DeferringFacts): Deferral 
   return window_opens_at === undefined ? null : 'window';
 }
 
-/** The answer of the tenancy service to a check-in (spec §10). */
-export interface CheckInResponse {
-  action: 'apply' | 'none' | 'down';
-  env: string;
-  backendId: string;
-  production: boolean;
-  /** Not null for `apply`. */
-  desiredSha: Sha | null;
-  /** Size in bytes of the bundle to apply; 0 for the other actions. */
-  sizeBytes: number;
-  /** The bundle to apply is announced as an emergency, which only its manifest decides. */
-  emergency: boolean;
-  purgeVolumes: boolean;
-}
-
-/** Parses the response to a check-in. Unknown fields are ignored; throws PROTOCOL_INVALID with the name of an invalid field. */
-export function parseCheckInResponse(json: unknown): CheckInResponse {
-  const fields = fieldsOf(json, 'check-in');
-  const action = readAction(fields);
-  const desiredSha = readDesiredSha(fields, action);
-  return {
-    action,
-    env: fields.string('env'),
-    backendId: fields.string('backend_id'),
-    production: fields.boolean('production'),
-    desiredSha,
-    emergency: action === 'apply' && readEmergency(fields.object('bundle')),
-    sizeBytes: action === 'apply' ? readBundleSize(fields.object('bundle'), desiredSha) : 0,
-    purgeVolumes: fields.has('purge_volumes') && fields.boolean('purge_volumes'),
-  };
-}
-
-function readAction(fields: JsonFields): CheckInResponse['action'] {
-  const action = fields.string('action');
-  if (action === 'apply' || action === 'none' || action === 'down') return action;
-  throw fields.invalidField('action', 'must be apply, none or down');
-}
-
-function readDesiredSha(fields: JsonFields, action: CheckInResponse['action']): Sha | null {
-  const sha = action === 'apply' ? fields.string('desired_sha') : fields.stringOrNull('desired_sha');
-  if (sha === null || /^[0-9a-f]{64}$/.test(sha)) return sha;
-  throw fields.invalidField('desired_sha', 'is not a lower-case sha256');
-}
-
-function readEmergency(bundle: JsonFields): boolean {
-  return bundle.has('emergency') && bundle.boolean('emergency');
-}
-
-function readBundleSize(bundle: JsonFields, desiredSha: Sha | null): number {
-  if (bundle.string('sha256') !== desiredSha) throw bundle.invalidField('sha256', 'differs from desired_sha');
-  return bundle.count('size_bytes');
-}
-
 /**
  * How often hosts check in, in seconds: numbers that agent and tenancy service share. Where one depends on another, it is
  * calculated from that.
@@ -86,12 +36,16 @@ function readBundleSize(bundle: JsonFields, desiredSha: Sha | null): number {
 
 /** Default of the agent's `interval_s`. */
 export const defaultIntervalS = 60;
+
 /** The pause between two ticks is longer than `interval_s` by up to this much. */
 export const maxIntervalJitterS = 10;
+
 /** The pause, plus more than the duration of a tick without work. */
 export const maxIdleTickS = 30;
+
 /** Default of the agent's `http_timeout_s`, the limit of a call. */
 export const defaultHttpTimeoutS = 30;
+
 /** Default of the agent's `health_timeout_s`; an older agent does not check in while it waits for that long. */
 export const defaultHealthTimeoutS = 300;
 

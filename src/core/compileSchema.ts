@@ -1,6 +1,6 @@
 import { _, Ajv, type Options, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
-import { formats } from './formats.rules.ts';
+import { formats } from './text.rules.ts';
 
 /** The compilation of schemas: ajv's options, and the types of parts that become separate functions. */
 interface CompilerOptions extends Options {

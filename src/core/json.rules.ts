@@ -1,69 +1,65 @@
 import { failedFault } from '../../machines/fault.ts';
 
-/** Reads the fields of a JSON object from a service; throws PROTOCOL_INVALID with the name of a missing or ill-typed field. */
-export interface JsonFields {
-  /** A string that is not empty. */
-  string: (name: string) => string;
-  /** The field must be present, as a non-empty string or null. */
-  stringOrNull: (name: string) => string | null;
-  boolean: (name: string) => boolean;
-  /** An integer of 0 or more. */
-  count: (name: string) => number;
-  object: (name: string) => JsonFields;
-  /** An object with arbitrary keys. */
-  record: (name: string) => Record<string, unknown>;
-  /** True when the field is present and not null. */
-  has: (name: string) => boolean;
-  /** The fault of a field whose type is right and whose value is not. */
-  invalidField: (name: string, problem: string) => Error;
+/** A validator that a schema was compiled to, with the first fault that it has found. */
+interface AnswerValidator<Answer> {
+  (json: unknown): json is Answer;
+  errors?: AnswerError[] | null;
 }
 
-/** The fields of `json`, which came in response to `call`; `path` is its position in the response, empty for the root. */
-export function fieldsOf(json: unknown, call: string, path = ''): JsonFields {
-  if (!isObject(json)) throw protocolInvalid(call, 'the answer is not a JSON object');
-  const full = (name: string) => (path === '' ? name : `${path}.${name}`);
-  const invalidField = (name: string, problem: string) =>
-    protocolInvalid(call, `field ${full(name)} ${json[name] === undefined ? 'is missing' : problem}`);
-  const read = <T>(name: string, is: (value: unknown) => value is T, problem: string): T => {
-    const value = json[name];
-    if (is(value)) return value;
-    throw invalidField(name, problem);
-  };
-  return {
-    string: (name) => read(name, isNonEmptyString, 'is empty or not a string'),
-    stringOrNull: (name) => read(name, isStringOrNull, 'is neither a string nor null'),
-    boolean: (name) => read(name, isBoolean, 'is not a boolean'),
-    count: (name) => read(name, isNonNegativeInteger, 'is not a whole number of 0 or more'),
-    object: (name) => fieldsOf(read(name, isObject, 'is not an object'), call, full(name)),
-    record: (name) => read(name, isObject, 'is not an object'),
-    has: (name) => json[name] !== undefined && json[name] !== null,
-    invalidField,
-  };
+interface AnswerError {
+  keyword: string;
+  /** `/bundle/size_bytes`. */
+  instancePath: string;
+  params: Record<string, unknown>;
+  /** The schema of the field, if the validator was compiled with `verbose`. */
+  parentSchema?: object;
 }
 
-/** True for a JSON object, false for an array. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The answer to a call, if it is as its schema describes; throws PROTOCOL_INVALID with the name of the first invalid field. */
+export function readAnswer<Answer>(validate: AnswerValidator<Answer>, json: unknown, call: string): Answer {
+  if (validate(json)) return json;
+  const [error] = validate.errors ?? [];
+  validate.errors = null; // it holds values of the answer
+  const name = (error?.instancePath ?? '').slice(1).replaceAll('/', '.');
+  const missing = error?.keyword === 'required' ? String(error.params['missingProperty']) : null;
+  if (missing !== null) throw invalidField(call, name === '' ? missing : `${name}.${missing}`, 'is missing');
+  if (name === '' || error === undefined) throw protocolInvalid(call, 'the answer is not a JSON object');
+  throw invalidField(call, name, problemOf(error));
+}
+
+/** The fault of a field. */
+export function invalidField(call: string, name: string, problem: string): Error {
+  return protocolInvalid(call, `field ${name} ${problem}`);
 }
 
 function protocolInvalid(call: string, detail: string): Error {
   return failedFault('PROTOCOL_INVALID', `${call}: ${detail}`);
 }
 
-function isNonEmptyString(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
+/** What is wrong with a value of another type; its description says what is wrong with one of the right type. */
+function problemOf({ keyword, parentSchema = {} }: AnswerError): string {
+  const { type = '', nullable = false, description } = parentSchema as FieldSchema;
+  const isOfType = !['type', 'minLength', 'minimum', 'maximum'].includes(keyword);
+  if (isOfType && description !== undefined) return description;
+  return nullable && type === 'string' ? 'is neither a string nor null' : (typeProblems[type] ?? 'is invalid');
 }
 
-function isStringOrNull(value: unknown): value is string | null {
-  return value === null || isNonEmptyString(value);
+interface FieldSchema {
+  type?: string;
+  nullable?: boolean;
+  description?: string;
 }
 
-function isBoolean(value: unknown): value is boolean {
-  return typeof value === 'boolean';
-}
+const typeProblems: Readonly<Record<string, string>> = {
+  string: 'is empty or not a string',
+  boolean: 'is not a boolean',
+  integer: 'is not a whole number of 0 or more',
+  object: 'is not an object',
+};
 
-function isNonNegativeInteger(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
+/** True for a JSON object, false for an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Paths (`agent.allow_privileged`, `secrets[0].var`) of the duplicate keys in a JSON text, which must be valid JSON. */

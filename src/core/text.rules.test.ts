@@ -1,4 +1,4 @@
-import { closestMatch, encodingFault, formatSkew, printable, terminalSafe } from './text.rules.ts';
+import { closestMatch, encodingFault, formatSkew, isServiceUrl, printable, terminalSafe } from './text.rules.ts';
 
 it.each([
   ['transprot', 'transport'],
@@ -67,4 +67,29 @@ it.each<[string, Buffer, string | null]>([
   ['Latin-1', Buffer.from('a: é', 'latin1'), 'is not UTF-8'],
 ])('reports the encoding of %s', (_title, bytes, fault) => {
   expect(encodingFault(bytes.toString('utf8'))).toBe(fault);
+});
+
+it.each([
+  'https://user:pass@tenancy.example',
+  'https://tenancy.example/a@b',
+  'https://tenancy.example/?a=1',
+  'https://tenancy.example/#a',
+  'https://tenancy.example?',
+  'https://tenancy.example\\a',
+  'https://tenancy.example/a\\b',
+  'https://tenancy.example/a b',
+  'https://tenancy.example\t',
+  'https:///tenancy.example',
+  'https://',
+  'ftp://tenancy.example',
+  'xhttps://tenancy.example',
+  'https:tenancy.example',
+  'https://tenancy.example:99999',
+  'tenancy.example',
+])('%j is not a base address', (address) => {
+  expect(isServiceUrl(address)).toBe(false);
+});
+
+it.each(['https://tenancy.example', 'http://[::1]:8080/', 'https://a/base/b'])('%j is a base address', (address) => {
+  expect(isServiceUrl(address)).toBe(true);
 });

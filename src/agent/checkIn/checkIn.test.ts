@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { offlineFault, stoppedFault } from '../../../machines/fault.ts';
 import type { ObservedState } from '../../../machines/types.ts';
-import type { CheckInRequest, CheckInResponse } from '../../api/checkIn.rules.ts';
+import type { CheckInRequest } from '../../api/checkIn.rules.ts';
 import { defaultPolicy } from '../../api/hostPolicy.rules.ts';
 import { findOrphanedResources, type PurgeDependencies } from '../release/down.ts';
 import { emptyState, type State } from '../state/state.rules.ts';
-import { checkIn, whileCheckingIn, type CheckInDependencies } from './checkIn.ts';
+import { checkIn, type CheckInDependencies, whileCheckingIn } from './checkIn.ts';
 import { writeHold } from './hold.ts';
+import type { CheckInResponse } from '../../api/answers.rules.ts';
 
 const never = new AbortController().signal;
 const sha = 'a'.repeat(64);

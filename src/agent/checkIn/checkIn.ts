@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Fault, isInterruption, offlineFault, supersededFault } from '../../../machines/fault.ts';
 import type { ApplyStart } from '../../../machines/services.ts';
 import type { DesiredState, FaultFacts, ObservedState, ReportedContainer } from '../../../machines/types.ts';
-import { type CheckInRequest, type CheckInResponse, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
+import { type CheckInRequest, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import { isDefaultPolicy } from '../../api/hostPolicy.rules.ts';
 import { bootTimeNow, monotonicMs } from '../../core/clock.ts';
 import type { CheckInBackoff } from '../state/state.rules.ts';
@@ -12,6 +12,7 @@ import { peerNames } from '../transport/classifyError.rules.ts';
 import { backoffS, backoffUntil, checkInDueS, isOverdue, maxAttempts } from './backoff.rules.ts';
 import { deferringFactsOf, desiredStateOf, supersededBy, type WaitPurpose } from './desiredState.rules.ts';
 import { countHoldFromNow } from './hold.ts';
+import type { CheckInResponse } from '../../api/answers.rules.ts';
 
 /** Dependencies of a check-in in addition to the token. */
 export interface CheckInDependencies extends TokenDependencies {

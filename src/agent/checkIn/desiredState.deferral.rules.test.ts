@@ -1,6 +1,6 @@
-import type { CheckInResponse } from '../../api/checkIn.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import { type DeferralInput, deferralOf, deferringFactsOf, deferringLines } from './desiredState.rules.ts';
+import type { CheckInResponse } from '../../api/answers.rules.ts';
 
 const [a, b, c] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
 const now = new Date('2026-11-26T12:00:00.000Z');

@@ -1,7 +1,7 @@
 import type { DesiredState } from '../../../machines/types.ts';
-import type { CheckInResponse } from '../../api/checkIn.rules.ts';
 import { emptyState, type State } from '../state/state.rules.ts';
 import { desiredStateOf, mayHealDespite, supersededBy } from './desiredState.rules.ts';
+import type { CheckInResponse } from '../../api/answers.rules.ts';
 
 const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
 const now = new Date('2026-11-21T12:00:00.000Z');

@@ -1,10 +1,10 @@
-import type { Deferral, DesiredState, ObservedState, RetryDelay, Sha } from '../../../machines/types.ts';
-import type { CheckInResponse, DeferringFacts, ToldHold } from '../../api/checkIn.rules.ts';
+import type { Deferral, DesiredState, ObservedState, RetryDelay, Sha, StandingHold } from '../../../machines/types.ts';
+import type { DeferringFacts, ToldHold } from '../../api/checkIn.rules.ts';
 import { isOpen, nextOpening, type TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { State } from '../state/state.rules.ts';
-import type { StandingHold } from '../../../machines/types.ts';
 import { formatStanding } from './hold.rules.ts';
 import { secondsUntilRetry } from './backoff.rules.ts';
+import type { CheckInResponse } from '../../api/answers.rules.ts';
 
 /** The facts of this host at the time of the check-in. */
 interface DesiredStateInput extends DeferralInput {

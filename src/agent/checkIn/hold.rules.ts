@@ -1,5 +1,5 @@
 import type { ToldHold } from '../../api/checkIn.rules.ts';
-import { isTimestamp } from '../../core/formats.rules.ts';
+import { isTimestamp } from '../../core/text.rules.ts';
 import type { Hold, StandingHold } from '../../../machines/types.ts';
 
 const DAY_MS = 86_400_000;

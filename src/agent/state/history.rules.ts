@@ -1,4 +1,4 @@
-import { isTimestamp } from '../../core/formats.rules.ts';
+import { isTimestamp } from '../../core/text.rules.ts';
 import type { Ending } from '../../../machines/endings.ts';
 import type { Hold, Sha } from '../../../machines/types.ts';
 

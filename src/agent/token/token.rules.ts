@@ -1,7 +1,8 @@
 import { parseErrorBody } from '../../core/http.rules.ts';
-import { fieldsOf, isObject } from '../../core/json.rules.ts';
+import { isObject, readAnswer } from '../../core/json.rules.ts';
 import { formatSkew, maxSkewS } from '../../core/text.rules.ts';
 import type { TokenStatus } from '../state/state.rules.ts';
+import * as validators from './tokenValidators.ts';
 
 /** Lifetime of a token, from a login or a renewal. */
 export interface TokenLifetime {
@@ -70,44 +71,30 @@ export type TokenLookup =
 
 /** Parses the response to a login; `refused` describes why it contains no token despite its status. */
 export function parseLogin(json: unknown): Login | { refused: string } {
-  const auth = fieldsOf(json, 'login').object('auth');
-  if (auth.has('mfa_requirement')) return { refused: 'a second factor (MFA) is demanded, which an agent cannot give' };
-  return {
-    token: auth.string('client_token'),
-    ttlS: auth.count('lease_duration'),
-    renewable: auth.boolean('renewable'),
-  };
+  const auth = isObject(json) && isObject(json['auth']) ? json['auth'] : {};
+  if ((auth['mfa_requirement'] ?? null) !== null)
+    return { refused: 'a second factor (MFA) is demanded, which an agent cannot give' };
+  const { client_token, lease_duration, renewable } = readAnswer(validators.login, json, 'login').auth;
+  return { token: client_token, ttlS: lease_duration, renewable };
 }
 
 /** Parses the response to a renewal: the token's new lifetime. */
-export function parseRenewal(json: unknown): { ttlS: number; renewable: boolean } {
-  const auth = fieldsOf(json, 'token renewal').object('auth');
-  return { ttlS: auth.count('lease_duration'), renewable: auth.boolean('renewable') };
+export function parseRenewal(json: unknown): TokenLifetime {
+  const { lease_duration, renewable } = readAnswer(validators.renewal, json, 'token renewal').auth;
+  return { ttlS: lease_duration, renewable };
 }
 
 /** Parses the response to the self-lookup of a valid token. */
 export function parseLookup(json: unknown): TokenLookup {
-  const data = fieldsOf(json, 'token lookup').object('data');
-  const meta = data.has('meta') ? data.object('meta') : null;
-  return {
-    dead: false,
-    ttlS: data.count('ttl'),
-    creationTtlS: data.count('creation_ttl'),
-    renewable: data.boolean('renewable'),
-    expireTime: data.stringOrNull('expire_time'),
-    env: meta?.has('env') === true ? meta.string('env') : null,
-  };
+  const { ttl, creation_ttl, renewable, expire_time, meta } = readAnswer(validators.lookup, json, 'token lookup').data;
+  const env = meta?.env ?? null;
+  return { dead: false, ttlS: ttl, creationTtlS: creation_ttl, renewable, expireTime: expire_time, env };
 }
 
 /** Parses the response to the read of a secret. */
 export function parseSecret(json: unknown): SecretVersion {
-  const body = fieldsOf(json, 'secret').object('data');
-  const metadata = body.object('metadata');
-  return {
-    data: body.record('data'),
-    version: metadata.count('version'),
-    createdTime: metadata.string('created_time'),
-  };
+  const { data, metadata } = readAnswer(validators.secret, json, 'secret').data;
+  return { data, version: metadata.version, createdTime: metadata.created_time };
 }
 
 /** Why a secret is not available, from the status and body of the response. */

@@ -1,6 +1,12 @@
 import type { Sha } from '../../../machines/types.ts';
-import { type CheckInRequest, type CheckInResponse, parseCheckInResponse } from '../../api/checkIn.rules.ts';
-import { type Lease, type LeaseRequest, parseLeaseResponse } from '../../api/lease.rules.ts';
+import type { CheckInRequest } from '../../api/checkIn.rules.ts';
+import {
+  type CheckInResponse,
+  type Lease,
+  type LeaseRequest,
+  parseCheckInResponse,
+  parseLeaseResponse,
+} from '../../api/answers.rules.ts';
 import { maxSignatureListBytes, parseSignatureList, signaturesTooLarge } from '../../api/trust.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { HttpClient } from './httpClient.ts';

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
-import { isServiceUrl } from '../../core/formats.rules.ts';
+import { isServiceUrl } from '../../core/text.rules.ts';
 import {
   type Authorities,
   createTlsContext,

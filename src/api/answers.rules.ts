@@ -1,10 +1,42 @@
+import type { Static } from 'typebox';
 import { Fault, refusedFault } from '../../machines/fault.ts';
-import { fieldsOf, type JsonFields } from '../core/json.rules.ts';
+import type { Sha } from '../../machines/types.ts';
+import { invalidField, readAnswer } from '../core/json.rules.ts';
+import type { LeaseRequest as LeaseRequestSchema } from './agentSchemas.ts';
+import * as validators from './answerValidators.ts';
+
+/** The answer of the tenancy service to a check-in (spec §10). */
+export interface CheckInResponse {
+  action: 'apply' | 'none' | 'down';
+  env: string;
+  backendId: string;
+  production: boolean;
+  /** Not null for `apply`. */
+  desiredSha: Sha | null;
+  /** Size in bytes of the bundle to apply; 0 for the other actions. */
+  sizeBytes: number;
+  /** The bundle to apply is announced as an emergency, which only its manifest decides. */
+  emergency: boolean;
+  purgeVolumes: boolean;
+}
+
+/** Parses the response to a check-in. Unknown fields are ignored; throws PROTOCOL_INVALID with the name of an invalid field. */
+export function parseCheckInResponse(json: unknown): CheckInResponse {
+  const { action, env, backend_id, production, desired_sha, purge_volumes } = readAnswer(
+    validators.orders,
+    json,
+    'check-in',
+  );
+  const purgeVolumes = purge_volumes ?? false;
+  const orders = { action, env, backendId: backend_id, production, desiredSha: desired_sha, purgeVolumes };
+  if (action !== 'apply') return { ...orders, sizeBytes: 0, emergency: false };
+  const { bundle } = readAnswer(validators.applyOrders, json, 'check-in');
+  if (bundle.sha256 !== desired_sha) throw invalidField('check-in', 'bundle.sha256', 'differs from desired_sha');
+  return { ...orders, sizeBytes: bundle.size_bytes, emergency: bundle.emergency ?? false };
+}
 
 /** The body of a lease request (spec §11). */
-export interface LeaseRequest {
-  purpose: 'apply' | 'renew';
-}
+export type LeaseRequest = Static<typeof LeaseRequestSchema>;
 
 /** The right to log in to the secretstore once; the JWT is a secret. */
 export interface Lease {
@@ -25,26 +57,12 @@ export function parseLeaseResponse(json: unknown): { lease: Lease } | { fault: F
     };
   }
   try {
-    return { lease: readLease(fieldsOf(json, 'lease').object('lease')) };
+    const { role, jwt, expires_at: expiresAt } = readAnswer(validators.lease, json, 'lease').lease;
+    return { lease: { role, jwt, expiresAt } };
   } catch (error) {
     if (error instanceof Fault) return { fault: error };
     throw error;
   }
-}
-
-function readLease(fields: JsonFields): Lease {
-  if (fields.string('method') !== 'jwt') throw fields.invalidField('method', 'is not jwt');
-  if (fields.string('mount') !== 'jwt-tenancy') throw fields.invalidField('mount', 'is not jwt-tenancy');
-  const jwt = fields.string('jwt');
-  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(jwt)) throw fields.invalidField('jwt', 'is not a JWT');
-  const expiresAt = fields.string('expires_at');
-  if (!isZonedTimestamp(expiresAt)) throw fields.invalidField('expires_at', 'is not a time');
-  return { role: fields.string('role'), jwt, expiresAt };
-}
-
-/** True for an RFC 3339 time with a time zone. */
-function isZonedTimestamp(text: string): boolean {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 /** Describes the first sign of an AppRole lease, at any depth, without any of the values; null if there is none. */
