@@ -141,6 +141,27 @@ it('a dial session that failed is not used by the next dial', async () => {
   await expectNothingLeft();
 });
 
+describe.each(['refuses connections', 'says nothing', 'is silent after TLS', 'is silent after its hello'])(
+  'of many routers each one before the last %s, and the last',
+  (name) => {
+    it.each([33, 60, 400])('of %d is dialled, and is the first one of the next dial', async (count) => {
+      const { port, counts, sockets } = faulty.routers.get(name)!;
+      const addresses = Array<string>(count - 1).fill(`tls://127.0.0.1:${port}`);
+      fabric.faultMode.routers = () => [...addresses, fabric.routers[0]!.address];
+      Object.assign(counts, { made: 0, peak: 0 });
+      const mesh = await meshAt([fabric.controller.url]);
+      expect(await echoed(mesh)).toBe('words');
+      expect(counts.peak).toBeLessThanOrEqual(name === 'is silent after its hello' ? count : 32);
+      const { made } = counts;
+      await mesh.close();
+      expect(await echoed(mesh)).toBe('words');
+      expect(counts.made - made).toBeLessThanOrEqual(16);
+      await mesh.close();
+      while (sockets.size > 0) await new Promise(setImmediate);
+    });
+  },
+);
+
 /** Another controller of the same network, which does not respond to requests of this name. */
 async function unresponsive(word: string): Promise<string> {
   const faults = { ...noFaults(services), delay: (request: string) => (request.endsWith(word) ? never : noDelay) };
@@ -287,6 +308,19 @@ describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => 
     expect(fabric.sessions.logins().made).toBeGreaterThan(before);
     await expectNothingLeft();
   });
+
+  it.each([0, 0.25, 0.5, 1, 2])(
+    'that ends in a tick is replaced, if routers notice that after %d times the limit',
+    async (share) => {
+      fabric.faultMode.sessionLookupMs = share * limitMs;
+      const mesh = await meshAt([fabric.controller.url]);
+      expect(await echoed(mesh)).toBe('words');
+      fabric.sessions.closeAll();
+      expect(await Promise.all([echoed(mesh), echoed(mesh)])).toEqual(['words', 'words']);
+      await mesh.close();
+      await expectNothingLeft();
+    },
+  );
 
   it('at two slow controllers that both succeed is logged out', async () => {
     const other = { ...noFaults(services), login };
