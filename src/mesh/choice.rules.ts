@@ -121,6 +121,37 @@ export function judgeLogins(failures: readonly LoginFailure[]): LoginFailure {
   return { kind: 'refused', message: messages.join('; ') };
 }
 
+/** Routers by what is known of them; each is `host:port`. */
+export interface KnownRouters {
+  /** Those that connected services before, the latest first. */
+  good: readonly string[];
+  /** Those that failed since. */
+  failed: ReadonlySet<string>;
+}
+
+/** The addresses in the order in which they are dialled; the unknown ones begin at `start`, from 0 to 1. */
+export function orderRouters<T extends { host: string; port: number }>(
+  routers: readonly T[],
+  { good, failed }: KnownRouters,
+  start: number,
+): T[] {
+  const first = Math.floor(routers.length * start);
+  const rankOf = (router: T) => {
+    const key = routerKey(router);
+    if (failed.has(key)) return Infinity;
+    return good.includes(key) ? good.indexOf(key) : good.length;
+  };
+  return [...routers.slice(first), ...routers.slice(0, first)]
+    .map((router) => ({ router, rank: rankOf(router) }))
+    .toSorted((one, other) => (one.rank === other.rank ? 0 : one.rank - other.rank))
+    .map(({ router }) => router);
+}
+
+/** The name of a router in `KnownRouters`. */
+export function routerKey({ host, port }: { host: string; port: number }): string {
+  return `${host}:${port}`;
+}
+
 /** Clocks that differ by less explain no failed login. */
 const CLOCK_TOLERANCE_MS = 300_000;
 

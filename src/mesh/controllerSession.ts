@@ -44,8 +44,6 @@ export interface DialSession {
 
 const PAGE_SIZE = 500;
 const MAX_SERVICES = 10_000;
-/** Channels to all of them are opened at once. */
-const MAX_ROUTERS = 32;
 
 /**
  * Logs in, by OIDC if the controller supports it. A provider whose responses do not fit is announced with another
@@ -162,11 +160,7 @@ async function createDialSession(
   if (service.failsPostureChecks) throw postureCheckError(base);
   const body = { serviceId: service.id, type: 'Dial' };
   const data = asRecord(await requestData(client, urlOf(base, 'sessions'), { method: 'POST', headers, body }));
-  const routers = asList(data['edgeRouters'])
-    .map(asRecord)
-    .filter(isUsable)
-    .flatMap(routerAddressOf)
-    .slice(0, MAX_ROUTERS);
+  const routers = asList(data['edgeRouters']).map(asRecord).filter(isUsable).flatMap(routerAddressOf);
   const token = asText(data['token']);
   if (token === '') throw new MeshError('protocol', 'the controller gave no session token');
   return { token, routers };

@@ -123,23 +123,30 @@ function refusalError({ headers, body }: Frame, { service, token }: DialRequest)
 
 /** A dial that may go through any of these routers. */
 interface RouterDial extends Omit<ChannelOptions, 'token'> {
+  /** In the order in which they are greeted. */
   routers: RouterAddress[];
   /** The token of the login, sent in the hello to routers. */
   apiToken: string;
   dialRequest: Omit<DialRequest, 'signal'>;
   /** Milliseconds for all routers together. */
   timeMs: number;
+  /** Receives whether a router that was tried connected the service. */
+  onTried: (router: RouterAddress, isGood: boolean) => void;
 }
 
 /** Upper bound for the number of time shares, so that with many routers each still has time to respond. */
 const maxShares = 20;
+/** Routers that are greeted at the same time. */
+const maxGreeted = 16;
+/** Milliseconds that a router has at least to answer the hello, however many wait. */
+const minGreetingMs = 250;
 
 /** Errors that hold for the whole network. */
 const finalKinds: MeshErrorKind[] = ['notGranted', 'noTerminator', 'unsupported', 'stale'];
 
 /**
- * A connection through the first router that provides one. Channels to all routers are opened at once; dials are
- * staggered.
+ * A connection through the first router that provides one. Several are greeted at once, the others as soon as one of
+ * these has failed or has had its share of the time; dials are staggered.
  */
 export async function dialThroughRouters({
   routers,
@@ -148,6 +155,7 @@ export async function dialThroughRouters({
   dialRequest,
   timeMs,
   signal,
+  onTried,
 }: RouterDial): Promise<MeshConnection> {
   if (routers.length === 0) {
     throw new MeshError(
@@ -157,24 +165,62 @@ export async function dialThroughRouters({
   }
   const settled = new AbortController();
   const limit = AbortSignal.any([signal, settled.signal]);
-  const channels = routers.map((router) => openChannel(router, { identity, token: apiToken, signal: limit, timeMs }));
+  const rounds = Math.ceil(routers.length / maxGreeted);
+  const shareMs = rounds === 1 ? timeMs : Math.max(minGreetingMs, Math.floor(timeMs / rounds));
+  const openings = startInTurn(routers, shareMs, async (router, end) => {
+    const options = { identity, token: apiToken, signal: AbortSignal.any([limit, end]), timeMs: shareMs };
+    const channel = await openChannel(router, options).catch((error: unknown) => {
+      if (!limit.aborted) onTried(router, false);
+      throw error;
+    });
+    return { router, channel };
+  });
   const used = new Set<Channel>();
-  const attempts = inSettlementOrder(channels).map((next): Attempt<MeshConnection> => async (end) => {
-    const channel = await next;
+  const attempts = inSettlementOrder(openings).map((next): Attempt<MeshConnection> => async (end) => {
+    const { router, channel } = await next;
     used.add(channel);
-    return dial(channel, { ...dialRequest, signal: end });
+    const connection = await dial(channel, { ...dialRequest, signal: end });
+    onTried(router, true);
+    return connection;
   });
   const staggerMs = timeMs / Math.min(maxShares, routers.length + 1);
   try {
     return await firstSuccess(attempts, { staggerMs, finalKinds, signal, discardLate: (late) => void late.destroy() });
   } finally {
     settled.abort();
-    for (const opening of channels)
+    for (const opening of openings)
       opening.then(
-        (channel) => used.has(channel) || channel.close(),
+        ({ channel }) => used.has(channel) || channel.close(),
         () => undefined,
       );
   }
+}
+
+/** Starts work for each item, for a bounded number at once; the next one starts when one fails or `shareMs` are over. */
+function startInTurn<I, T>(
+  items: readonly I[],
+  shareMs: number,
+  start: (item: I, end: AbortSignal) => Promise<T>,
+): Promise<T>[] {
+  const results = items.map((item) => ({ item, ...Promise.withResolvers<T>() }));
+  const waiting = [...results];
+  const startNext = () => {
+    const next = waiting.shift();
+    if (next === undefined) return;
+    const share = new AbortController();
+    const end = () => {
+      clearTimeout(timer);
+      share.abort();
+      startNext();
+    };
+    const timer = setTimeout(end, shareMs);
+    start(next.item, share.signal).then(next.resolve, (error: unknown) => {
+      next.reject(error);
+      if (!share.signal.aborted) end();
+    });
+  };
+  for (let at = 0; at < maxGreeted; at++) startNext();
+  return results.map(({ promise }) => promise);
 }
 
 /** The promises in the order in which they are fulfilled; rejected ones come last. */

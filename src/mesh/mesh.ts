@@ -1,6 +1,6 @@
 import { addAbortSignal, type Duplex } from 'node:stream';
+import { orderRouters, routerKey, type Target } from './choice.rules.ts';
 import type { DialSession } from './controllerSession.ts';
-import type { Target } from './choice.rules.ts';
 import { type Login, Logins, type MeshOptions } from './controllerLogin.ts';
 import { abortable, firstSuccess } from './staggeredRace.ts';
 import { dialThroughRouters } from './dial.ts';
@@ -26,9 +26,10 @@ export function createMesh(options: MeshOptions): Mesh {
     if (!warned.has(line)) options.warn?.(line);
     warned.add(line);
   };
+  const known = { good: [], failed: new Set<string>() };
   let logins = new Logins({ ...options, warn });
   return {
-    dial: (target, signal) => dialWithRetry(logins, { target, timeoutMs: options.timeoutMs, signal }),
+    dial: (target, signal) => dialWithRetry(logins, { target, timeoutMs: options.timeoutMs, known, signal }),
     close: () => {
       const closing = logins;
       logins = new Logins({ ...options, warn });
@@ -37,10 +38,28 @@ export function createMesh(options: MeshOptions): Mesh {
   };
 }
 
+/** The routers that dials tried. */
+interface TriedRouters {
+  good: string[];
+  failed: Set<string>;
+}
+
+/** The number of good routers that are remembered. */
+const MAX_GOOD = 8;
+
+function noteRouter(known: TriedRouters, router: string, isGood: boolean): void {
+  known.good = known.good.filter((each) => each !== router);
+  if (isGood) {
+    known.failed.delete(router);
+    known.good = [router, ...known.good].slice(0, MAX_GOOD);
+  } else known.failed.add(router);
+}
+
 /** Target of a dial, and the bounds of everything that it does. */
 interface DialOptions {
   target: Target;
   timeoutMs: number;
+  known: TriedRouters;
   signal: AbortSignal;
 }
 
@@ -58,7 +77,7 @@ interface DialAttempt {
 const finalKinds: MeshErrorKind[] = ['identity', 'refused', 'unsupported', 'notGranted', 'noTerminator'];
 
 /** Two attempts: the second starts when the first fails, or at half time, and renews what the first one lacked. */
-async function dialWithRetry(logins: Logins, { target, timeoutMs, signal }: DialOptions): Promise<Duplex> {
+async function dialWithRetry(logins: Logins, { target, timeoutMs, known, signal }: DialOptions): Promise<Duplex> {
   const limit = AbortSignal.any([signal, logins.closeSignal, AbortSignal.timeout(timeoutMs)]);
   const staggerMs = timeoutMs / 2;
   let last: DialAttempt | null = null;
@@ -72,7 +91,7 @@ async function dialWithRetry(logins: Logins, { target, timeoutMs, signal }: Dial
       hasRouters: false,
       error: null,
     });
-    return dialOnce(progress, { target, timeoutMs: staggerMs, signal: end }).catch((error: unknown) => {
+    return dialOnce(progress, { target, timeoutMs: staggerMs, known, signal: end }).catch((error: unknown) => {
       const isSuperseded = end.aborted && !limit.aborted;
       progress.error = error;
       if (!isSuperseded) discardFailed(logins, progress);
@@ -92,7 +111,10 @@ async function dialWithRetry(logins: Logins, { target, timeoutMs, signal }: Dial
 
 const NO_ANSWER = 'the controller gave no answer in time';
 
-async function dialOnce(progress: DialAttempt, { target, timeoutMs: timeMs, signal }: DialOptions): Promise<Duplex> {
+async function dialOnce(
+  progress: DialAttempt,
+  { target, timeoutMs: timeMs, known, signal }: DialOptions,
+): Promise<Duplex> {
   const login = (progress.login = await abortable(progress.loginPromise, signal, NO_ANSWER));
   const release = login.retain();
   try {
@@ -102,7 +124,15 @@ async function dialOnce(progress: DialAttempt, { target, timeoutMs: timeMs, sign
     const { token, routers } = await abortable(progress.dialSession, signal, NO_ANSWER);
     progress.hasRouters = true;
     const dialRequest = { target, service: service.name, encrypted: service.encrypted, token };
-    const connection = await dialThroughRouters({ routers, identity, apiToken, dialRequest, timeMs, signal });
+    const connection = await dialThroughRouters({
+      routers: orderRouters(routers, known, Math.random()),
+      identity,
+      apiToken,
+      dialRequest,
+      timeMs,
+      signal,
+      onTried: (router, isGood) => noteRouter(known, routerKey(router), isGood),
+    });
     return connection.once('close', release);
   } catch (error) {
     release();
@@ -115,10 +145,14 @@ function isSessionOver(error: unknown): error is MeshError {
   return error instanceof MeshError && (error.kind === 'stale' || error.kind === 'channelClosed');
 }
 
-/** Discards a login whose session has ended or whose controller does not respond, and a dial session that failed. */
+/**
+ * Discards a login whose session has ended or whose controller does not respond, and a dial session that failed. While
+ * routers do not respond to a dial, its session may have ended: a router looks for an unknown session for five seconds
+ * before it closes the channel.
+ */
 function discardFailed(logins: Logins, { loginPromise, login, dialSession, hasRouters, error }: DialAttempt): void {
   if (error instanceof MeshError && finalKinds.includes(error.kind)) return;
-  if (isSessionOver(error)) logins.discard(loginPromise);
+  if (isSessionOver(error) || (error === null && hasRouters)) logins.discard(loginPromise);
   else if (login !== null && !hasRouters) logins.discard(loginPromise, login);
   if (dialSession !== null) login?.session.discardDialSession(dialSession);
 }
