@@ -66,7 +66,7 @@ describe('purging', () => {
     await config('env: eu-1\\nstate_dir: "/srv/data" # ours\\nbootstrap_file: /srv/grant\\n');
     await machine.ok(`mkdir -p /srv/data/eu-1/releases /srv/data/traces /srv/data/photos && touch /srv/grant
       chown deployd: /srv/data
-      cd /srv/data && touch store.token state.json state.json.corrupt-1 hold.json history.jsonl lock lock.guard roots.pem photos/one`);
+      cd /srv/data && touch store.token state.json state.json.corrupt-1 hold.json history.jsonl lock lock.guard roots.pem mesh.json photos/one`);
     expect((await machine.run('dpkg --purge deployd')).stderr).toContain('/srv/data stays: it is not empty');
     expect(await machine.ok('find /srv -mindepth 1 | sort | paste -s -d " "')).toBe(
       '/srv/data /srv/data/photos /srv/data/photos/one',

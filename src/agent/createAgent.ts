@@ -18,7 +18,7 @@ import { createSecretstore, type Secretstore } from './token/secretstore.ts';
 import { StateFile, type StateStore } from './state/stateFile.ts';
 import type { SwarmOptions } from './swarm/openSwarm.ts';
 import { createTenancy, type Tenancy } from './transport/tenancy.ts';
-import { createTransport, type Transport } from './transport/transport.ts';
+import { createTransport, openMeshStore, type Transport } from './transport/transport.ts';
 import { openSystemRoots, type SystemRoots } from './transport/trustStore.ts';
 import { otherEnvsOf } from './config/loadSettings.ts';
 import type { OtherEnv, Settings } from './config/settings.ts';
@@ -82,7 +82,7 @@ export async function createAgent(options: AgentOptions) {
   const { settings, vault, journal } = options;
   const warn = (line: string) => journal.warn(line);
   const roots = openSystemRoots(join(settings.state_dir, 'roots.pem'), { warn });
-  const transport = createTransport(settings, roots, warn);
+  const transport = createTransport(settings, roots, { warn, store: openMeshStore(settings.state_dir) });
   const deps = await createDependencies(options, { transport, roots });
   const services = createServices(deps);
   const machine = tick.provide({

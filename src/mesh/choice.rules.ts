@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { asList, asRecord, asText } from '../core/json.rules.ts';
+import { asList, asRecord, asText, parseJson } from '../core/json.rules.ts';
 import type { MeshErrorKind } from './meshError.ts';
 
 /** The target of a dial. */
@@ -121,7 +121,59 @@ export function judgeLogins(failures: readonly LoginFailure[]): LoginFailure {
   return { kind: 'refused', message: messages.join('; ') };
 }
 
-/** Routers by what is known of them; each is `host:port`. */
+/** Facts about the network of an identity that earlier logins found. */
+export interface NetworkMemory {
+  /** Digests of the authorities in the identity. */
+  anchors: string[];
+  /** Addresses of the controllers, first the one that was used last. */
+  controllers: string[];
+  /** PEM of the network's authorities. */
+  ca: string[];
+  /** Routers that connected a service. */
+  routers: string[];
+  /** Warnings that were given, and that still hold. */
+  warned: string[];
+}
+
+/** Upper bound for the length of each remembered list. */
+const MAX_REMEMBERED = 100;
+
+/** The memory in a file's text; an empty one if the text has no authority in common with the identity. */
+export function memoryOf(text: string | null, anchors: string[]): NetworkMemory {
+  const stored = asRecord(parseJson(text ?? ''));
+  const own = asList(stored['anchors']).some((anchor) => anchors.includes(asText(anchor))) ? stored : {};
+  const listOf = (name: string) => textsIn(own[name]);
+  return {
+    anchors,
+    controllers: listOf('controllers'),
+    ca: listOf('ca'),
+    routers: listOf('routers'),
+    warned: listOf('warned'),
+  };
+}
+
+/** The texts of a list, each once. */
+function textsIn(list: unknown): string[] {
+  return [...new Set(asList(list).map(asText))].filter((text) => text !== '').slice(0, MAX_REMEMBERED);
+}
+
+/** The controllers of the identity and of the memory: the one that was used last, then the identity's own, each once. */
+export function orderControllers(
+  own: readonly string[],
+  { controllers: [latest, ...others] }: NetworkMemory,
+): string[] {
+  return textsIn([latest, ...own, ...others]);
+}
+
+/** The addresses of the client API in the list of a cluster's controllers. */
+export function controllerAddresses(list: unknown): string[] {
+  const addresses = asList(list)
+    .flatMap((controller) => asList(asRecord(asRecord(controller)['apiAddresses'])['edge-client']))
+    .map((address) => asText(asRecord(address)['url']));
+  return textsIn(addresses.filter((url) => url.startsWith('https://')));
+}
+
+/** Routers that were tried; each is `host:port`. */
 export interface KnownRouters {
   /** Those that connected services before, the latest first. */
   good: readonly string[];

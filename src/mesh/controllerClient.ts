@@ -21,6 +21,7 @@ export interface ControllerAnswer {
   status: number;
   headers: IncomingHttpHeaders;
   json: unknown;
+  text: string;
 }
 
 /** Requests to one controller, with the identity's certificate; follows no redirects. */
@@ -55,9 +56,9 @@ export function createControllerClient(
       const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       try {
         const answer = await open({ url, agents, signal: limit, resends: true, ...encoded(controllerRequest) });
-        const json = parseJson((await collectBytes(answer.body, { maxBytes: MAX_BODY_BYTES, tooLarge })).toString());
+        const text = (await collectBytes(answer.body, { maxBytes: MAX_BODY_BYTES, tooLarge })).toString();
         clocks = clockProblem(new Date(), answer.headers.date);
-        return { status: answer.status, headers: answer.headers, json };
+        return { status: answer.status, headers: answer.headers, json: parseJson(text), text };
       } catch (error) {
         if (limit.aborted) throw new MeshError('unreachable', `controller ${url.host}: no answer in time`);
         throw classifySocketError(error, `controller ${url.host}`);

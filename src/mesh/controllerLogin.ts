@@ -1,4 +1,4 @@
-import { judgeLogins } from './choice.rules.ts';
+import { judgeLogins, type KnownRouters, memoryOf, type NetworkMemory } from './choice.rules.ts';
 import { type ControllerClient, createControllerClient } from './controllerClient.ts';
 import { type ApiSession, type ControllerSession, logIn, openSession } from './controllerSession.ts';
 import { type Identity, readIdentity } from './identity.ts';
@@ -13,6 +13,8 @@ export class Login {
   readonly session: ControllerSession;
   /** URL of the controller. */
   readonly base: URL;
+  /** Warnings of this login, for operators. */
+  readonly warnings: string[];
   readonly #logOutAction: () => Promise<void>;
   #retainCount = 0;
   #isRetired = false;
@@ -23,12 +25,14 @@ export class Login {
     base,
     session,
     token,
+    warnings,
     logOut,
-  }: Pick<Login, 'identity' | 'base' | 'session' | 'token' | 'logOut'>) {
+  }: Pick<Login, 'identity' | 'base' | 'session' | 'token' | 'warnings' | 'logOut'>) {
     this.identity = identity;
     this.base = base;
     this.session = session;
     this.token = token;
+    this.warnings = warnings;
     this.#logOutAction = logOut;
   }
 
@@ -66,22 +70,22 @@ interface LoginOptions {
   signal: AbortSignal;
   /** Receives work that continues after the login has ended. */
   track: (work: Promise<void>) => void;
-  warn: (line: string) => void;
 }
 
 /** Logs in at one controller and lists the services that the identity may dial. */
 export async function logInAt(options: LoginOptions): Promise<Login> {
-  const { identity, base, timeoutMs, signal, warn } = options;
+  const { identity, base, timeoutMs, signal } = options;
+  const warnings: string[] = [];
   const client = createControllerClient(identity, timeoutMs);
   const end = () => client.end();
   if (signal.aborted) end();
   signal.addEventListener('abort', end, { once: true });
   try {
-    const apiSession = await logIn(client, base, warn).catch((error: unknown) => {
+    const apiSession = await logIn(client, base, (line) => void warnings.push(line)).catch((error: unknown) => {
       client.close();
       throw withClockProblem(error, client);
     });
-    return await loginWithSession(options, { client, apiSession });
+    return await loginWithSession(options, { client, apiSession, warnings });
   } finally {
     signal.removeEventListener('abort', end);
   }
@@ -96,7 +100,7 @@ function withClockProblem(error: unknown, client: ControllerClient): unknown {
 
 async function loginWithSession(
   { identity, base, track }: LoginOptions,
-  { client, apiSession }: { client: ControllerClient; apiSession: ApiSession },
+  { client, apiSession, warnings }: { client: ControllerClient; apiSession: ApiSession; warnings: string[] },
 ): Promise<Login> {
   const logOut = () => {
     const loggedOut = logOutAndClose(client, apiSession);
@@ -105,7 +109,7 @@ async function loginWithSession(
   };
   try {
     const session = await openSession(client, base, apiSession);
-    return new Login({ identity, base, session, token: apiSession.token, logOut });
+    return new Login({ identity, base, session, token: apiSession.token, warnings, logOut });
   } catch (error) {
     void logOut();
     throw error;
@@ -125,7 +129,78 @@ export interface MeshOptions {
   timeoutMs: number;
   /** Receives each warning for operators once. */
   warn?: (line: string) => void;
+  /** Keeps what logins find out about the network, as a text. */
+  store?: MeshStore;
 }
+
+/** Keeps a text, such as a file that only this program writes. */
+export interface MeshStore {
+  /** Null if nothing is kept. */
+  load: () => string | null;
+  save: (text: string) => Promise<void>;
+}
+
+/** Facts about the network that logins and dials found; they outlive both, and in a store the process too. */
+export class Knowledge {
+  readonly #options: Pick<MeshOptions, 'warn' | 'store'>;
+  readonly #failedRouters = new Set<string>();
+  #text: string | null = null;
+  #memory: NetworkMemory = memoryOf(null, []);
+
+  constructor(options: Pick<MeshOptions, 'warn' | 'store'>) {
+    this.#options = options;
+  }
+
+  /** The text of the memory, read once. */
+  get text(): string | null {
+    return (this.#text ??= this.#options.store?.load() ?? null);
+  }
+
+  get routers(): KnownRouters {
+    return { good: this.#memory.routers, failed: this.#failedRouters };
+  }
+
+  /** Takes over the memory that belongs to an identity. */
+  use(memory: NetworkMemory): void {
+    this.#memory = memory;
+  }
+
+  noteRouter(router: string, isGood: boolean): Promise<void> {
+    if (!isGood) this.#failedRouters.add(router);
+    else {
+      this.#failedRouters.delete(router);
+      const { routers } = this.#memory;
+      if (!routers.includes(router))
+        return this.#remember({ routers: [router, ...routers].slice(0, MAX_GOOD_ROUTERS) });
+    }
+    return Promise.resolve();
+  }
+
+  /** Remembers the answers of a login, and reports its warnings that are new. */
+  async noteLogin({ base, session, warnings }: Login): Promise<void> {
+    const { warned } = this.#memory;
+    const others = warned.filter((line) => !line.includes(base.host));
+    for (const line of warnings) if (!warned.includes(line)) this.#options.warn?.(line);
+    await this.#remember({ warned: [...others, ...warnings] });
+    if (this.#options.store === undefined) return;
+    const { controllers, ca } = await session.describeNetwork();
+    await this.#remember({
+      ...(controllers.length > 0 && { controllers: [base.href, ...controllers.filter((url) => url !== base.href)] }),
+      ...(ca.length > 0 && { ca }),
+    });
+  }
+
+  async #remember(found: Partial<NetworkMemory>): Promise<void> {
+    this.#memory = { ...this.#memory, ...found };
+    const text = JSON.stringify(this.#memory);
+    if (text === this.#text) return;
+    this.#text = text;
+    await this.#options.store?.save(text).catch(() => undefined);
+  }
+}
+
+/** The number of routers that are remembered. */
+const MAX_GOOD_ROUTERS = 8;
 
 /** Errors that hold for all controllers; a controller that has not joined its cluster refuses every identity. */
 const finalKinds: MeshErrorKind[] = ['unsupported'];
@@ -134,7 +209,8 @@ const LOGIN_SHARE = 7 / 8;
 
 /** The current login, shared by all dials, and retired ones; `close` ends all of them. */
 export class Logins {
-  readonly #options: MeshOptions & { warn: (line: string) => void };
+  readonly knowledge: Knowledge;
+  readonly #options: MeshOptions;
   readonly #closing = new AbortController();
   /** Running logins, active logins, and log-outs. */
   readonly #work = new Set<Promise<unknown>>();
@@ -142,7 +218,8 @@ export class Logins {
   readonly #failedUrls = new Set<string>();
   #current: Promise<Login> | null = null;
 
-  constructor(options: MeshOptions & { warn: (line: string) => void }) {
+  constructor(options: MeshOptions, knowledge: Knowledge) {
+    this.knowledge = knowledge;
     this.#options = options;
   }
 
@@ -179,14 +256,15 @@ export class Logins {
   }
 
   async #logIn(): Promise<Login> {
-    const { identityFile, timeoutMs, warn } = this.#options;
-    const identity = await readIdentity(identityFile);
+    const { identityFile, timeoutMs } = this.#options;
+    const identity = await readIdentity(identityFile, this.knowledge.text);
+    this.knowledge.use(identity.memory);
     if (identity.controllers.length === 0) throw new MeshError('unreachable', 'the identity names no controller');
     const hasFailed = (base: URL) => Number(this.#failedUrls.has(base.href));
     const bases = identity.controllers.toSorted((one, other) => hasFailed(one) - hasFailed(other));
     const track = (work: Promise<unknown>) => this.#track(work);
     const attempts = bases.map((base): Attempt<Login> => (signal) => {
-      const login = logInAt({ identity, base, timeoutMs, signal, track, warn });
+      const login = logInAt({ identity, base, timeoutMs, signal, track });
       track(login.then((late) => this.#activate(late, signal)));
       return abortable(login, signal, `controller ${base.host}: no answer in time`);
     });
@@ -207,6 +285,7 @@ export class Logins {
     if (this.closeSignal.aborted) void login.logOut();
     else this.#active.add(login);
     if (signal.aborted) login.retire();
+    else this.#track(this.knowledge.noteLogin(login));
   }
 
   #track(work: Promise<unknown>): void {

@@ -1,6 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import type { ControllerAnswer, ControllerClient, ControllerRequest } from './controllerClient.ts';
-import { chooseService, type Intercept, type Target } from './choice.rules.ts';
+import { chooseService, controllerAddresses, type Intercept, type NetworkMemory, type Target } from './choice.rules.ts';
 import { asList, asRecord, asText } from '../core/json.rules.ts';
 import { MeshError } from './meshError.ts';
 
@@ -15,6 +15,8 @@ export interface ControllerSession {
   dialSessionFor: (service: Service) => Promise<DialSession>;
   /** Discards a dial session that failed, so that the next dial creates a new one. */
   discardDialSession: (dialSession: Promise<DialSession>) => void;
+  /** Asks for the controllers and authorities of the network; an answer that is missing is empty. */
+  describeNetwork: () => Promise<Pick<NetworkMemory, 'controllers' | 'ca'>>;
 }
 
 /** An authenticated API session, and how to end it. */
@@ -96,7 +98,50 @@ export async function openSession(
       return found;
     },
     discardDialSession,
+    describeNetwork: async () => {
+      const [controllers, ca] = await Promise.all([
+        requestData(client, urlOf(base, 'controllers?limit=100'), { method: 'GET', headers })
+          .then(controllerAddresses)
+          .catch(() => []),
+        client
+          .request(urlOf(base, '.well-known/est/cacerts'), { method: 'GET' })
+          .then(({ status, text }) => (status === 200 ? authoritiesIn(text) : []))
+          .catch(() => []),
+      ]);
+      return { controllers, ca };
+    },
   };
+}
+
+/** PEM of the authorities in a base64 PKCS #7 message that contains certificates only; throws for any other text. */
+function authoritiesIn(text: string): string[] {
+  const [message] = derValues(Buffer.from(text, 'base64'));
+  const [, content] = derValues(message?.content);
+  const [signedData] = derValues(content?.content);
+  const certificates = derValues(signedData?.content).find(({ tag }) => tag === CERTIFICATES);
+  return derValues(certificates?.content)
+    .map(({ whole }) => new X509Certificate(whole))
+    .filter(({ ca }) => ca)
+    .map(String);
+}
+
+/** Tag of the certificates in signed data. */
+const CERTIFICATES = 0xa0;
+
+/** The values of a DER sequence. */
+function derValues(bytes: Buffer = Buffer.alloc(0)): { tag: number; content: Buffer; whole: Buffer }[] {
+  const values = [];
+  for (let at = 0; at + 1 < bytes.length;) {
+    const [tag = 0, short = 0] = bytes.subarray(at, at + 2);
+    const extra = short < 128 ? 0 : short & 127;
+    const length = extra === 0 ? short : parseInt(bytes.toString('hex', at + 2, at + 2 + extra), 16);
+    const start = at + 2 + extra;
+    const end = start + length;
+    if (!(end <= bytes.length)) throw new MeshError('protocol', 'a list of certificates is cut off');
+    values.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) });
+    at = end;
+  }
+  return values;
 }
 
 async function logInByOidc(client: ControllerClient, { origin }: URL): Promise<ApiSession> {

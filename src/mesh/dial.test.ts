@@ -1,11 +1,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
+import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
+import { noFaults } from '../../fixtures/world/mesh/faultMode.ts';
+import { faultyRouters, startFaultyServer } from '../../fixtures/world/mesh/faultyServer.ts';
+import { createCa } from '../../fixtures/world/servers/crypto/ca.ts';
 import fc from 'fast-check';
 import { type Fabric, openFabric } from '../../fixtures/world/mesh/fabric.ts';
 import { keys, le32, packFrame, types } from '../../fixtures/world/mesh/frames.ts';
 import { seed } from '../../fixtures/world/sampling/seed.ts';
-import { createMesh, type Mesh } from './mesh.ts';
+import { createMesh, type Mesh, type MeshError, type MeshStore } from './mesh.ts';
 
 let echo: Server;
 let fabric: Fabric;
@@ -61,6 +65,76 @@ describe('a dial that is aborted', () => {
     await asked;
     await mesh.close();
     expect(await dialled).toMatchObject({ name: 'MeshError', kind: 'unreachable' });
+  });
+});
+
+describe.each(['refuses connections', 'says nothing', 'is silent after TLS'])(
+  'of many routers each one before the last %s, and the last',
+  (name) => {
+    it.each([33, 65, 200])('of %d is dialled, and is among the first ones of the next dial', async (count) => {
+      const server = await startFaultyServer(faultyRouters[name]!, fabric.certificate);
+      const { port, counts, sockets } = server;
+      const addresses = Array<string>(count - 1).fill(`tls://127.0.0.1:${port}`);
+      fabric.faultMode.routers = () => [...addresses, fabric.routers[0]!.address];
+      const dialled = async () => text((await mesh.dial(target, neverAborted)).end('words'));
+      mesh = createMesh({ identityFile: fabric.identityFile, timeoutMs: 6000 });
+      expect(await dialled()).toBe('words');
+      expect(counts.peak).toBeLessThanOrEqual(64);
+      const { made } = counts;
+      await mesh.close();
+      expect(await dialled()).toBe('words');
+      expect(counts.made - made).toBeLessThanOrEqual(64);
+      await mesh.close();
+      while (sockets.size > 0) await new Promise(setImmediate);
+      await server.stop();
+    });
+  },
+);
+
+describe('the memory of a mesh', () => {
+  const other = createCa('new authority');
+  const memory = () => {
+    let kept: string | null = null;
+    return { load: () => kept, save: async (json: string) => void (kept = json), text: () => kept };
+  };
+  const listed = (url: string) => [{ apiAddresses: { 'edge-client': [{ url: `${url}/edge/client/v1` }] } }];
+  const dialWith = async (identityFile: string, store: MeshStore) => {
+    const dialling = createMesh({ identityFile, timeoutMs: 4000, store });
+    const dialled = dialling.dial(target, neverAborted).then((connection) => text(connection.end('words')));
+    const result = await dialled.catch((error: unknown) => (error as MeshError).kind);
+    await learned();
+    await dialling.close();
+    return result;
+  };
+  /** Resolves when no controller has a request without an answer. */
+  let learned = () => Promise.resolve();
+
+  it.each<[string, boolean]>([
+    ['the same authority', false],
+    ['a new authority', true],
+  ])('leads to another controller with %s once the first controller is gone', async (_name, isNew) => {
+    const { services } = fabric.faultMode;
+    const second = await fabric.addController(noFaults(services), isNew ? other.issue(['127.0.0.1']) : undefined);
+    const first = await fabric.addController({ ...noFaults(services), data: { controllers: listed(second.url) } });
+    fabric.authorities.push(other.pem);
+    const [identityFile, store] = [await fabric.identityAt([first.url]), memory()];
+    const before = await readFile(identityFile, 'utf8');
+    learned = async () => {
+      while (store.text()?.includes(second.url) !== true) await new Promise(setImmediate);
+      while (isNew && store.text()?.includes('CERTIFICATE') !== true) await new Promise(setImmediate);
+    };
+    expect(await dialWith(identityFile, store)).toBe('words');
+    expect(await readFile(identityFile, 'utf8')).toBe(before);
+    learned = () => Promise.resolve();
+    await first.stop();
+    expect(await dialWith(identityFile, memory())).toBe('unreachable');
+    expect(await dialWith(identityFile, store)).toBe('words');
+    const foreign = { ...store, load: () => store.load()!.replace(/"anchors":\["./, '"anchors":["') };
+    expect(await dialWith(identityFile, foreign)).toBe('unreachable');
+  });
+
+  it.each(['', '{', '[]', '{"anchors":7,"controllers":[7]}'])('is ignored if it is %j', async (content) => {
+    expect(await dialWith(fabric.identityFile, { load: () => content, save: async () => undefined })).toBe('words');
   });
 });
 

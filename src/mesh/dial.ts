@@ -137,9 +137,9 @@ interface RouterDial extends Omit<ChannelOptions, 'token'> {
 /** Upper bound for the number of time shares, so that with many routers each still has time to respond. */
 const maxShares = 20;
 /** Routers that are greeted at the same time. */
-const maxGreeted = 16;
+const maxGreeted = 32;
 /** Milliseconds that a router has at least to answer the hello, however many wait. */
-const minGreetingMs = 250;
+const minGreetingMs = 500;
 
 /** Errors that hold for the whole network. */
 const finalKinds: MeshErrorKind[] = ['notGranted', 'noTerminator', 'unsupported', 'stale'];
@@ -213,7 +213,7 @@ function startInTurn<I, T>(
       share.abort();
       startNext();
     };
-    const timer = setTimeout(end, shareMs);
+    const timer = setTimeout(() => waiting.length > 0 && end(), shareMs);
     start(next.item, share.signal).then(next.resolve, (error: unknown) => {
       next.reject(error);
       if (!share.signal.aborted) end();

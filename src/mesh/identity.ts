@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import {
   readAuthorities,
 } from '../core/certificateAuthorities.ts';
 import { asList, asRecord } from '../core/json.rules.ts';
+import { memoryOf, type NetworkMemory, orderControllers } from './choice.rules.ts';
 import { MeshError } from './meshError.ts';
 
 /** An enrolled identity. */
@@ -23,6 +24,8 @@ export interface Identity {
   /** The client certificate. The controller decides whether an expired one is accepted; by default OpenZiti does. */
   certificate: X509Certificate;
   privateKey: KeyObject;
+  /** The memory of its network. */
+  memory: NetworkMemory;
 }
 
 const MAX_TRIES = 4;
@@ -32,10 +35,10 @@ const RETRY_DELAY_MS = 200;
  * Reads an identity file. A tunneller may be rewriting it: a missing or incomplete file is read again, for 600 ms in
  * total. Throws a MeshError of kind `identity` that says what is wrong.
  */
-export async function readIdentity(path: string): Promise<Identity> {
+export async function readIdentity(path: string, remembered: string | null = null): Promise<Identity> {
   for (let tries = 1; ; tries++) {
     const result = readOnce(path);
-    if ('json' in result) return identityOf(result.json, path);
+    if ('json' in result) return identityOf(result.json, path, remembered);
     if (tries === MAX_TRIES || !result.isTransient) throw identityError(path, result.problem);
     await sleep(RETRY_DELAY_MS);
   }
@@ -80,7 +83,7 @@ function describeReadError(code: string | undefined): string {
   }
 }
 
-function identityOf(json: unknown, path: string): Identity {
+function identityOf(json: unknown, path: string, remembered: string | null): Identity {
   const { ztAPI, ztAPIs, id } = asRecord(json);
   const { key, cert, ca } = asRecord(id);
   const controllers = controllersOf([...asList(ztAPIs), ztAPI]);
@@ -93,9 +96,16 @@ function identityOf(json: unknown, path: string): Identity {
   const keyPair = { key: resolvePem(key, 'id.key', path), cert: resolvePem(cert, 'id.cert', path) };
   const parsed = parseKeyPair(keyPair, path);
   const authorities = authoritiesOf(ca, path);
-  const secureContext = tryOrNull(() => createTlsContext(authorities, { ...keyPair, allowPartialTrustChain: true }));
+  const memory = memoryOf(remembered, authorities.map(digestOf));
+  const trusted = parseAuthorities([...authorities, ...memory.ca].join('\n')) ?? authorities;
+  const secureContext = tryOrNull(() => createTlsContext(trusted, { ...keyPair, allowPartialTrustChain: true }));
   if (secureContext === null) throw identityError(path, 'is malformed: TLS does not take id.cert and its chain');
-  return { controllers, secureContext, ...parsed };
+  const own = controllers.map(({ href }) => href);
+  return { controllers: controllersOf(orderControllers(own, memory)), secureContext, memory, ...parsed };
+}
+
+function digestOf(pem: string): string {
+  return createHash('sha256').update(pem.replace(/\s/g, '')).digest('hex');
 }
 
 /** Without `id.ca` the system's authorities: the certificate of the controller is of a public one then. */

@@ -141,27 +141,6 @@ it('a dial session that failed is not used by the next dial', async () => {
   await expectNothingLeft();
 });
 
-describe.each(['refuses connections', 'says nothing', 'is silent after TLS'])(
-  'of many routers each one before the last %s, and the last',
-  (name) => {
-    it.each([33, 60, 400])('of %d is dialled, and is the first one of the next dial', async (count) => {
-      const { port, counts, sockets } = faulty.routers.get(name)!;
-      const addresses = Array<string>(count - 1).fill(`tls://127.0.0.1:${port}`);
-      fabric.faultMode.routers = () => [...addresses, fabric.routers[0]!.address];
-      Object.assign(counts, { made: 0, peak: 0 });
-      const mesh = await meshAt([fabric.controller.url]);
-      expect(await echoed(mesh)).toBe('words');
-      expect(counts.peak).toBeLessThanOrEqual(32);
-      const { made } = counts;
-      await mesh.close();
-      expect(await echoed(mesh)).toBe('words');
-      expect(counts.made - made).toBeLessThanOrEqual(16);
-      await mesh.close();
-      while (sockets.size > 0) await new Promise(setImmediate);
-    });
-  },
-);
-
 /** Another controller of the same network, which does not respond to requests of this name. */
 async function unresponsive(word: string): Promise<string> {
   const faults = { ...noFaults(services), delay: (request: string) => (request.endsWith(word) ? never : noDelay) };
@@ -267,15 +246,6 @@ describe('an OIDC provider that does not fit', () => {
     const { results, warnings } = await logInWith({ loginStatus });
     expect({ results, warnings }).toEqual({ results: [kind, kind], warnings: [] });
   });
-});
-
-it.each(['certificate', 'oidc'] as const)('a refused login by %s names a clock that is far off', async (login) => {
-  Object.assign(fabric.faultMode, { login, loginStatus: 401, clockAheadMs: 86_400_000 });
-  const mesh = await meshAt([fabric.controller.url]);
-  await expect(echoed(mesh)).rejects.toThrow(/the clock of this host shows .*Z, and the clock of the controller .*Z/);
-  fabric.faultMode.clockAheadMs = 60_000;
-  await expect(echoed(mesh)).rejects.not.toThrow('clock');
-  await mesh.close();
 });
 
 describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => {

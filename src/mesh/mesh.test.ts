@@ -268,3 +268,10 @@ describe('the service for a target', () => {
     expect(failure ?? fabric.sessions.granted()[0]).toBe(expected);
   });
 });
+
+it.each(['certificate', 'oidc'] as const)('a refused login by %s names a clock that is far off', async (login) => {
+  Object.assign(fabric.faultMode, { login, loginStatus: 401, clockAheadMs: 86_400_000 });
+  await expect(dial()).rejects.toThrow(/the clock of this host shows .*Z, and the clock of the controller .*Z/);
+  fabric.faultMode.clockAheadMs = 60_000;
+  await expect(dial()).rejects.not.toThrow('clock');
+});

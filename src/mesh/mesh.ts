@@ -1,7 +1,7 @@
 import { addAbortSignal, type Duplex } from 'node:stream';
 import { orderRouters, routerKey, type Target } from './choice.rules.ts';
 import type { DialSession } from './controllerSession.ts';
-import { type Login, Logins, type MeshOptions } from './controllerLogin.ts';
+import { Knowledge, type Login, Logins, type MeshOptions } from './controllerLogin.ts';
 import { abortable, firstSuccess } from './staggeredRace.ts';
 import { dialThroughRouters } from './dial.ts';
 import { MeshError, type MeshErrorKind } from './meshError.ts';
@@ -9,6 +9,7 @@ import { MeshError, type MeshErrorKind } from './meshError.ts';
 export { extendCertificate } from './certificateExtension.ts';
 export { readIdentity } from './identity.ts';
 export type { Target } from './choice.rules.ts';
+export type { MeshOptions, MeshStore } from './controllerLogin.ts';
 export { MeshError, type MeshErrorKind } from './meshError.ts';
 
 /** A client for an OpenZiti network that only dials. */
@@ -21,45 +22,22 @@ export interface Mesh {
 
 /** Reads and sends nothing before the first dial; one login serves all dials until `close`. */
 export function createMesh(options: MeshOptions): Mesh {
-  const warned = new Set<string>();
-  const warn = (line: string) => {
-    if (!warned.has(line)) options.warn?.(line);
-    warned.add(line);
-  };
-  const known = { good: [], failed: new Set<string>() };
-  let logins = new Logins({ ...options, warn });
+  const knowledge = new Knowledge(options);
+  let logins = new Logins(options, knowledge);
   return {
-    dial: (target, signal) => dialWithRetry(logins, { target, timeoutMs: options.timeoutMs, known, signal }),
+    dial: (target, signal) => dialWithRetry(logins, { target, timeoutMs: options.timeoutMs, signal }),
     close: () => {
       const closing = logins;
-      logins = new Logins({ ...options, warn });
+      logins = new Logins(options, knowledge);
       return closing.close();
     },
   };
-}
-
-/** The routers that dials tried. */
-interface TriedRouters {
-  good: string[];
-  failed: Set<string>;
-}
-
-/** The number of good routers that are remembered. */
-const MAX_GOOD = 8;
-
-function noteRouter(known: TriedRouters, router: string, isGood: boolean): void {
-  known.good = known.good.filter((each) => each !== router);
-  if (isGood) {
-    known.failed.delete(router);
-    known.good = [router, ...known.good].slice(0, MAX_GOOD);
-  } else known.failed.add(router);
 }
 
 /** Target of a dial, and the bounds of everything that it does. */
 interface DialOptions {
   target: Target;
   timeoutMs: number;
-  known: TriedRouters;
   signal: AbortSignal;
 }
 
@@ -77,7 +55,7 @@ interface DialAttempt {
 const finalKinds: MeshErrorKind[] = ['identity', 'refused', 'unsupported', 'notGranted', 'noTerminator'];
 
 /** Two attempts: the second starts when the first fails, or at half time, and renews what the first one lacked. */
-async function dialWithRetry(logins: Logins, { target, timeoutMs, known, signal }: DialOptions): Promise<Duplex> {
+async function dialWithRetry(logins: Logins, { target, timeoutMs, signal }: DialOptions): Promise<Duplex> {
   const limit = AbortSignal.any([signal, logins.closeSignal, AbortSignal.timeout(timeoutMs)]);
   const staggerMs = timeoutMs / 2;
   let last: DialAttempt | null = null;
@@ -91,12 +69,14 @@ async function dialWithRetry(logins: Logins, { target, timeoutMs, known, signal 
       hasRouters: false,
       error: null,
     });
-    return dialOnce(progress, { target, timeoutMs: staggerMs, known, signal: end }).catch((error: unknown) => {
-      const isSuperseded = end.aborted && !limit.aborted;
-      progress.error = error;
-      if (!isSuperseded) discardFailed(logins, progress);
-      throw error;
-    });
+    return dialOnce(logins.knowledge, progress, { target, timeoutMs: staggerMs, signal: end }).catch(
+      (error: unknown) => {
+        const isSuperseded = end.aborted && !limit.aborted;
+        progress.error = error;
+        if (!isSuperseded) discardFailed(logins, progress);
+        throw error;
+      },
+    );
   };
   try {
     const discardLate = (late: Duplex) => void late.destroy();
@@ -112,8 +92,9 @@ async function dialWithRetry(logins: Logins, { target, timeoutMs, known, signal 
 const NO_ANSWER = 'the controller gave no answer in time';
 
 async function dialOnce(
+  knowledge: Knowledge,
   progress: DialAttempt,
-  { target, timeoutMs: timeMs, known, signal }: DialOptions,
+  { target, timeoutMs: timeMs, signal }: DialOptions,
 ): Promise<Duplex> {
   const login = (progress.login = await abortable(progress.loginPromise, signal, NO_ANSWER));
   const release = login.retain();
@@ -125,13 +106,13 @@ async function dialOnce(
     progress.hasRouters = true;
     const dialRequest = { target, service: service.name, encrypted: service.encrypted, token };
     const connection = await dialThroughRouters({
-      routers: orderRouters(routers, known, Math.random()),
+      routers: orderRouters(routers, knowledge.routers, Math.random()),
       identity,
       apiToken,
       dialRequest,
       timeMs,
       signal,
-      onTried: (router, isGood) => noteRouter(known, routerKey(router), isGood),
+      onTried: (router, isGood) => void knowledge.noteRouter(routerKey(router), isGood),
     });
     return connection.once('close', release);
   } catch (error) {

@@ -11,7 +11,7 @@ import { createSecretstore } from '../token/secretstore.ts';
 import type { TokenLookup } from '../token/token.rules.ts';
 import { type Peer, proxyPorts } from '../transport/classifyError.rules.ts';
 import { clockFilesOf, createHttpClient, type HttpClient } from '../transport/httpClient.ts';
-import { answersThroughProxy, createTransport } from '../transport/transport.ts';
+import { answersThroughProxy, createTransport, openMeshStore } from '../transport/transport.ts';
 import type { DoctorContext } from './host.ts';
 import {
   checkPeer,
@@ -69,7 +69,8 @@ interface Connection {
 function openConnection({ settings: found, version }: DoctorContext): Connection | null {
   if (found.transport === undefined) return null;
   const settings = found as Settings;
-  const transport = createTransport(settings);
+  const store = { ...openMeshStore(settings.state_dir), save: async () => undefined };
+  const transport = createTransport(settings, undefined, { store });
   return { http: createHttpClient({ settings, transport, version }), settings, close: () => transport.close() };
 }
 

@@ -1,25 +1,36 @@
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
+import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { failedFault, Fault, offlineFault } from '../../../machines/fault.ts';
 import { type Agents, createAgents, verificationOptions, withConnectTimeout } from '../../core/connector.ts';
 import { createTlsContext, keepShownChain, readAuthorities } from '../../core/certificateAuthorities.ts';
 import type { CertificateLife } from '../../core/untrusted.rules.ts';
-import { createMesh, extendCertificate, type Mesh, MeshError, readIdentity } from '../../mesh/mesh.ts';
+import {
+  createMesh,
+  extendCertificate,
+  type Mesh,
+  MeshError,
+  type MeshOptions,
+  type MeshStore,
+  readIdentity,
+} from '../../mesh/mesh.ts';
+import { writeDurably } from '../state/durableFiles.ts';
+import { readRegularFile } from '../../core/files.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Peer, peerNames, proxyPorts } from './classifyError.rules.ts';
 import { createTrustStore, openSystemRoots, type SystemRoots, type Trust, type TrustStore } from './trustStore.ts';
 
 /**
  * The transport that config.yaml names; throws a Fault with its name when it cannot work. Without `roots` no roots are
- * remembered. `warn` receives each warning once.
+ * remembered; `mesh` says where the transport `sdk` warns and remembers.
  */
 export function createTransport(
   settings: Settings,
   roots: SystemRoots = openSystemRoots(null),
-  warn: (line: string) => void = () => undefined,
+  mesh: Pick<MeshOptions, 'warn' | 'store'> = {},
 ): Transport {
   const trustStore = createTrustStore(settings, roots);
   switch (settings.transport) {
@@ -28,7 +39,7 @@ export function createTransport(
     case 'proxy':
       return createProxyTransport(settings, trustStore);
     case 'sdk':
-      return createSdkTransport(settings, trustStore, warn);
+      return createSdkTransport(settings, trustStore, mesh);
   }
 }
 
@@ -47,10 +58,14 @@ function createProxyTransport(settings: Settings, trustStore: TrustStore): Trans
 }
 
 /** The mesh client in process: one login per tick, and no connection to the services except through the mesh. */
-function createSdkTransport(settings: Settings, trustStore: TrustStore, warn: (line: string) => void): Transport {
+function createSdkTransport(
+  settings: Settings,
+  trustStore: TrustStore,
+  options: Pick<MeshOptions, 'warn' | 'store'>,
+): Transport {
   const connectTimeoutMs = settings.connect_timeout_s * 1000;
   const { identity_file: identityFile, tenancy_service: tenancy, secretstore_service: secretstore } = settings.mesh;
-  const mesh = createMesh({ identityFile, timeoutMs: connectTimeoutMs, warn });
+  const mesh = createMesh({ identityFile, timeoutMs: connectTimeoutMs, ...options });
   const services = { tenancy, secretstore };
   const open = (peer: Peer, trust: Trust) => meshAgents({ mesh, service: services[peer], connectTimeoutMs }, trust);
   const { agents, agentsWithAllRoots, close } = createAgentPool(trustStore, open);
@@ -62,6 +77,21 @@ function createSdkTransport(settings: Settings, trustStore: TrustStore, warn: (l
       close();
       void mesh.close();
     },
+  };
+}
+
+/** The memory of the transport `sdk`, in a file of the state directory. */
+export function openMeshStore(stateDir: string): MeshStore {
+  const file = join(stateDir, 'mesh.json');
+  return {
+    load: () => {
+      try {
+        return readRegularFile(file).toString('utf8');
+      } catch {
+        return null;
+      }
+    },
+    save: (text) => writeDurably(file, text, 0o600),
   };
 }
 
