@@ -4,9 +4,9 @@ import { LeaseAnswer, Orders } from './agentSchemas.ts';
 import { Nullable } from './commonSchemas.ts';
 
 /*
- * What an agent demands of the answers of the tenancy service, derived from their schemas. It is less than the service
- * promises: fields that are unknown, or null where an older service had none, are accepted. A description says what is
- * wrong with a value of the right type.
+ * Validators of the tenancy service's answers, as agents read them; derived from the schemas of the API. They accept
+ * unknown fields, and null in fields that older services leave out. A description is the error text for a value of the
+ * right type.
  */
 
 const compile = schemaCompiler({ verbose: true });

@@ -36,7 +36,7 @@ function protocolInvalid(call: string, detail: string): Error {
   return failedFault('PROTOCOL_INVALID', `${call}: ${detail}`);
 }
 
-/** What is wrong with a value of another type; its description says what is wrong with one of the right type. */
+/** The error text of a field: by its type, or the schema's description if only the type is right. */
 function problemOf({ keyword, parentSchema = {} }: AnswerError): string {
   const { type = '', nullable = false, description } = parentSchema as FieldSchema;
   const isOfType = !['type', 'minLength', 'minimum', 'maximum'].includes(keyword);
