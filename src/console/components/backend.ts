@@ -61,7 +61,7 @@ export function managerTable({ swarm, managers }: BackendDetails): TemplateResul
 /** The picture without its own style, which the policy of the page would not apply. */
 const drawing = picture.replace(/<style>[^]*?<\/style>/, '');
 
-/** The life of a backend as docs/machines.md draws it, with the state that it is in. */
+/** The life of a backend as docs/machines-service.md draws it, with the state that it is in. */
 export function backendMachine(state: string): TemplateResult {
   const marked = drawing.replace(`id="backend.${state}" class="`, (start) => `${start}now `);
   return html`<figure class="machine-frame" tabindex="0" aria-label="States of a backend">
