@@ -58,7 +58,7 @@ export const refusals = {
   },
   LEASE_SHAPE: {
     meaning: 'the tenancy service issued a lease of AppRole shape',
-    cure: "the tenancy service gives hosts the wrong kind of login: set the type of the hosts' role at the secretstore to JWT",
+    cure: "the login that the tenancy service gives hosts is not a JWT: in the secretstore, set the type of the hosts' role to JWT",
   },
   SECRET_UNAVAILABLE: {
     meaning: 'the secretstore does not return a secret of the manifest',

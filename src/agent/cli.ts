@@ -101,9 +101,9 @@ withConfig(program.command('accept-volumes'))
     await runAsOwner(chosenConfig(command), (settings) => acceptVolumes(settings, volumes, console));
   });
 
-const trust = program.command('trust').description('Correct what this host trusts');
+const trust = program.command('trust').description('Change the sequence that this host requires of bundles');
 withConfig(trust.command('reset'))
-  .description('Accept bundles from a sequence, whatever this host has applied')
+  .description('Accept bundles with this sequence or a higher one, whatever was applied before')
   .requiredOption('--sequence <n>', 'lowest sequence to accept, from 1 to 2^48', sequenceNumber)
   .action(async ({ sequence }: { sequence: number }, command: Command) => {
     const { resetSequence } = await import('./release/corrections.ts');
@@ -120,7 +120,7 @@ withConfig(program.command('bootstrap'))
 
 withConfig(program.command('doctor'))
   .description('Check this host for common problems and suggest fixes; exit 0 if all checks pass')
-  .option('--before-upgrade', 'only show which changes on this host new defaults of the installed version would make')
+  .option('--before-upgrade', 'only show what the new defaults of this version would change on this host')
   .addOption(
     new Option('--proxy', 'only check that both services answer through the mesh proxy; exit 0 if they do').conflicts([
       'beforeUpgrade',

@@ -84,7 +84,7 @@ Exit codes:
   0   done
   1   refused or failed
   2   wrong usage
-  3   another bundle is the desired one, or a later pipeline has promoted
+  3   the desired bundle is not the named one, or a later pipeline has promoted
   75  try again later
   77  not permitted
 

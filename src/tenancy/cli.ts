@@ -151,7 +151,7 @@ function withSecretstoreOptions(command: Command): Command {
       '--token-file <file>',
       'file with an administrator’s token of OpenBao or Vault (default: BAO_TOKEN or VAULT_TOKEN)',
     )
-    .option('--jwks-ca <file>', 'PEM file of the certificate authority of public_url')
+    .option('--jwks-ca <file>', 'PEM file by which the secretstore trusts the certificate of this service')
     .option(
       '--public-keys <file>',
       'file with the output of `keys show`, for a secretstore that cannot fetch the keys',

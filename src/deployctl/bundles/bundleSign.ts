@@ -38,7 +38,7 @@ export function addBundleSign(bundle: Command, run: Run): void {
     .argument('<archive>', 'archive made by `deployctl bundle pack`')
     .argument(
       '[command...]',
-      'after --: command that reads the bytes to sign and writes the signature, raw or in base64',
+      'command, written after --, that reads the bytes to sign and writes the signature, raw or in base64',
     )
     .option('--key <file>', 'private key (PEM): ECDSA, Ed25519 or RSA, plain or encrypted, also from cosign')
     .option(

@@ -29,7 +29,7 @@ export function addEnv(program: Command, run: Run): void {
     .action(run(deleteEnv));
   env
     .command('trust')
-    .description('Set whose signatures the service requires before a promotion; the hosts keep their own setting')
+    .description('Choose the signers that the service requires before a promotion; the hosts keep their own setting')
     .argument('<env>', 'name of the environment')
     .argument('[file]', 'file with the key `trust.bundles` of config.yaml; paths in it are relative to the file')
     .option('--clear', 'remove the setting: the service requires no signatures')

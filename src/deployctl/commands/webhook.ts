@@ -56,7 +56,7 @@ function addAdd(webhook: Command, run: Run): void {
         .choices(eventTypes)
         .argParser(eventOption),
     )
-    .option('--no-event', 'send no events; use the webhook only as a gate of rollouts, with the format standard')
+    .option('--no-event', 'send no events; use the webhook only as a gate of rollouts (requires the format standard)')
     .addOption(
       new Option('--format <format>', 'message format of the endpoint')
         .choices(webhookFormats)
