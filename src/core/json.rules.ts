@@ -36,11 +36,7 @@ function protocolInvalid(call: string, detail: string): Error {
   return failedFault('PROTOCOL_INVALID', `${call}: ${detail}`);
 }
 
-<<<<<<< HEAD
 /** The error text of a field: by its type, or the schema's description if only the type is right. */
-=======
-/** The fault of a value of another type; the description of the type names the fault of a value of the right type. */
->>>>>>> a2075a32 (docs: generate the causes of failures; say requirements and faults plainly)
 function problemOf({ keyword, parentSchema = {} }: AnswerError): string {
   const { type = '', nullable = false, description } = parentSchema as FieldSchema;
   const isOfType = !['type', 'minLength', 'minimum', 'maximum'].includes(keyword);
