@@ -58,7 +58,7 @@ export const refusals = {
   },
   LEASE_SHAPE: {
     meaning: 'the tenancy service issued a lease of AppRole shape',
-    cure: "the login that the tenancy service gives hosts is not a JWT: in the secretstore, set the type of the hosts' role to JWT",
+    cure: 'no change of the bundle helps. The tenancy service returned a login of the type AppRole, and hosts accept only a JWT: upgrade or correct the service',
   },
   SECRET_UNAVAILABLE: {
     meaning: 'the secretstore does not return a secret of the manifest',
@@ -66,7 +66,7 @@ export const refusals = {
   },
   SECRET_UNUSABLE: {
     meaning: 'a secret cannot be a variable: it is not text, contains NUL, or is too long',
-    cure: 'store text without NUL bytes, `NAME=value` in at most 131 071 bytes, and at most 1 MiB for all fields of one path; split larger secrets over several paths',
+    cure: 'store text without NUL bytes. The name of the variable, `=` and the text together may have at most 131 071 bytes, and all fields of one path together 1 MiB. Split larger secrets over several paths',
   },
 } as const satisfies Record<string, RefusalText>;
 

@@ -106,12 +106,9 @@ withConfig(program.command('backup'))
 
 withConfig(program.command('restore'))
   .description(
-    'Replace the embedded store with a backup, revoke old credentials, and print an administrator’s token, once',
+    'Replace the embedded store with a backup, and revoke grants, sessions and operators’ tokens; print a new administrator’s token, once',
   )
-  .argument(
-    '[file]',
-    'backup file; without it, only revoke old credentials, after you have restored the database yourself',
-  )
+  .argument('[file]', 'backup file; without it, only revoke and print, after you have restored the database yourself')
   .action((file: string | undefined, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => restore(settings, file, console)),
   );

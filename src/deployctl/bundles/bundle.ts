@@ -202,7 +202,10 @@ function addBundleVerify(bundle: Command, run: Run): void {
     .description('Check whether hosts would refuse a bundle')
     .argument('<bundle>', 'archive or directory')
     .option('--policy <file>', policyOption)
-    .option('--trust <file>', 'file with the key `trust.bundles`: verify the signatures like a host with this file')
+    .option(
+      '--trust <file>',
+      'file with trusted signers (`trust.bundles`, as in config.yaml): verify the signatures as a host does',
+    )
     .option('--signatures <file...>', 'signature files for --trust (default: ARCHIVE.sigstore.json)')
     .action(run(verify));
 }

@@ -51,7 +51,7 @@ export function addBundleSign(bundle: Command, run: Run): void {
     .option('--fulcio <url>', 'URL of the Sigstore certificate authority (default: the public one)')
     .option('--rekor <url>', 'URL of the Sigstore transparency log (default: the public one)')
     .option('--tsa <url>', 'URL of a timestamp authority (RFC 3161) to use too')
-    .option('--root <file>', 'Sigstore trust root to verify the signature with before writing it')
+    .option('--root <file>', 'Sigstore trust root: write the signature only if this trust root verifies it')
     .option('--out <file>', 'signature file to create (default: ARCHIVE.sigstore.json)')
     .option('--force', 'overwrite an existing file')
     .action(run(sign));

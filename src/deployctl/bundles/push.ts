@@ -18,7 +18,7 @@ import { openUpload, readSignature, sha256Of } from './bundleFiles.ts';
 export function addPush(program: Command, run: Run): void {
   program
     .command('push')
-    .description('Upload a bundle; the service refuses it if all hosts of its environment would refuse it')
+    .description('Upload a bundle; refused if all hosts of its environment would refuse it for the same reason')
     .argument('<bundle>', 'archive made by `deployctl bundle pack`')
     .option('--signature <file>', 'signature file to upload with it; repeatable', collectOption)
     .action(run(push));

@@ -284,7 +284,7 @@ export function addRetire(program: Command, run: Run): void {
     .description('Stop the services of a host, then revoke its credentials')
     .argument('<id>', 'id of the backend')
     .option('--confirm', 'required, because a retirement cannot be undone')
-    .option('--force', 'retire it even if it is offline, or no longer wait until it has retired')
+    .option('--force', 'retire the host even if it is offline; if it is retiring already, stop waiting for it')
     .option('--swarm', 'retire all managers of the swarm of this host, and remove the stack')
     .option('--purge-volumes', 'remove volumes too, except on production hosts')
     .action(run(retire));

@@ -169,7 +169,7 @@ export interface PromotionOptions {
 export function ifDesiredOption(): Option {
   return new Option(
     '--if-desired <old-sha>',
-    'promote only if the bundle <old-sha> is still the desired one; with `none`: only if no bundle is desired',
+    'promote only if <old-sha> is still the desired bundle; the word none stands for no bundle',
   );
 }
 

@@ -25,7 +25,7 @@ export function addOperator(program: Command, run: Run): void {
     )
     .option('--env <env>', 'limit the token to this environment; repeatable', collectOption)
     .option('--expires <time>', 'lifetime of the token: 45m, 12h or 90d', durationOption)
-    .option('--break-glass', 'mark the token as an emergency token: the audit log records each of its calls')
+    .option('--break-glass', 'mark as an emergency token: the audit log records all its calls, also if they only read')
     .option('--output <file>', 'file to write the token to, with mode 0600')
     .option('--show', 'print the token even to a terminal')
     .action(run(createOperator));

@@ -30,7 +30,7 @@ export function addRollout(program: Command, run: Run): void {
 function addStart(rollout: Command, run: Run): void {
   rollout
     .command('start')
-    .description('Start a rollout; hosts outside all waves get the bundle last')
+    .description('Deploy a bundle in waves: first to some hosts, at the end to all others')
     .argument('<env>', 'name of the environment')
     .argument('<sha>', 'digest of a pushed bundle, or its first characters')
     .option(
