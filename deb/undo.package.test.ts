@@ -46,7 +46,7 @@ describe('removal', () => {
       expect(await machine.ok(`getfacl -c ${identity} | grep deployd`)).toBe('user:deployd:r--');
       const { code, stderr } = await machine.run(`dpkg --${verb} deployd`);
       expect(code).toBe(0);
-      expect(stderr).toContain('mesh-tunnel.service is no longer told to run as a host');
+      expect(stderr).toContain('mesh-tunnel.service runs with the settings of deployd');
       expect(stderr).toMatch(verb === 'remove' ? /its configuration and state stay/ : /the user deployd, .* stay$/m);
       expect(await machine.ok(`getfacl -cs ${identity} ${identity.replace(/\/[^/]*$/, '')}`)).toBe('');
       expect(await machine.ok('id -nG deployd')).not.toContain('mesh');

@@ -36,7 +36,7 @@ describeIf(needsRoot, 'a refused download', () => {
 
   it('says what 401 means without one', async () => {
     expect(await failed({}, { env: { DEPLOYD_TOKEN: '' } })).toBe(
-      `401 for ${file}.sha256: no download token was given; it stands in the install kit, pass it in DEPLOYD_TOKEN or by --token`,
+      `401 for ${file}.sha256: no download token was given; it is in the install kit, pass it in DEPLOYD_TOKEN or by --token`,
     );
   });
 

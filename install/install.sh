@@ -212,7 +212,7 @@ hold_lock() {
   signals='1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31'
   trap tidy EXIT
   for signal in $signals; do
-    # shellcheck disable=SC2064 # the number is that of now
+    # shellcheck disable=SC2064 # the number is the current one
     trap "be_stopped $((128 + signal))" "$signal"
   done
   remove_downloads
@@ -588,7 +588,7 @@ refusal() {
   if [ "$source" = gitea ]; then
     echo "$why: there is no such release; check --version ($version) and --base-url"
   elif [ -z "$token" ]; then
-    echo "$why: no download token was given; it stands in the install kit, pass it in DEPLOYD_TOKEN or by --token"
+    echo "$why: no download token was given; it is in the install kit, pass it in DEPLOYD_TOKEN or by --token"
   elif [ "$1" = 401 ]; then
     echo "$why: the download token is wrong, revoked or lacks the scope read_package_registry; reveal the install kit again"
   elif [ "$1" = 403 ]; then

@@ -25,7 +25,7 @@ describeIf(needsRoot, 'the timer', () => {
     const ended = await offer.again();
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(ended.stdout).toContain(
-      `deployd.timer was ${how} on purpose and stays so; no tick is run. To go on: ${command}\n`,
+      `deployd.timer was ${how} on purpose and stays so; no tick is run. To continue: ${command}\n`,
     );
     expect([existsSync(offer.host.path(file)), await ticks()]).toEqual([false, before]);
     expect((await offer.again({}, ['--enable-timer'])).stdout).toContain('ticks every minute');

@@ -15,7 +15,7 @@ note() {
 
 # left HOW COMMAND
 left() {
-  echo "$unit was $1 on purpose and stays so; no tick is run. To go on: $2"
+  echo "$unit was $1 on purpose and stays so; no tick is run. To continue: $2"
   exit 3
 }
 

@@ -3,6 +3,7 @@
 #   IDENTITY, USER       its path and owner; with --anew it replaces an existing one
 #   JWT                  file with the enrolment token, which is valid once; may be empty if nothing has to be enrolled
 #   TUNNELLER, COMMAND   the mesh's programs: the first enrols, or the second if the first is missing
+#
 # Until a new identity is in place it is kept under its token's digest, so an interrupted run can be finished. The
 # digest stays, so the same token causes no further enrolment. Prints its changes, or that there was nothing to do.
 set -eu

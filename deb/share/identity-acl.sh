@@ -75,8 +75,8 @@ program_of_identity() {
   done
 }
 
-# Extends the certificate of $identity; where a person calls it, at once. Another program that uses the identity keeps the old certificate in memory, which
-# the mesh would refuse then, so it has to extend it itself; the proxy starts again with the new one.
+# Extends the certificate of $identity; where a person calls it, at once. Another program that uses the identity must
+# extend it itself: it keeps the old certificate in memory, which the mesh would refuse then. The proxy is restarted.
 extend() {
   stamp=/var/cache/deployd-enrolments/extended.${identity##*/}
   if [ ! -t 1 ] && [ ! -e "$identity.extended" ] && [ -n "$(find "$stamp" -mtime -1 2>/dev/null)" ]; then return; fi

@@ -29,7 +29,7 @@ remove deployd-proxy.service mesh.conf
 remove deployd.service paths.conf
 for unit in mesh-tunnel.service ziti-edge-tunnel.service; do
   if remove "$unit" run-host.conf; then
-    say "$unit is no longer told to run as a host: it goes on as one until it is restarted"
+    say "$unit runs with the settings of deployd (run-host) until it is restarted"
   fi
 done
 reload

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Prints the facts of the host that the role needs, as JSON: facts.sh TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND
-# UNIT FETCHED SOURCE PIN KEY REPO
+# Prints the facts of the host that the role needs, as JSON. Its arguments:
+#
+#   TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND UNIT FETCHED SOURCE PIN KEY REPO
+#
 # Contents are in base64; links and irregular files have no content.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
