@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { readRegularFile } from '../core/files.ts';
 import { asList, asRecord, asText } from '../core/json.rules.ts';
 import { type ControllerClient, createControllerClient } from './controllerClient.ts';
 import { type ApiSession, logInByCertificate, requestData, urlOf } from './controllerSession.ts';
@@ -165,7 +166,7 @@ function parseOrNull(pem: string): X509Certificate | null {
 
 /** Writes a changed copy of an identity beside it, with the same owner, mode and ACL, and syncs it. */
 async function writeBeside(path: string, change: (json: Record<string, unknown>) => object): Promise<void> {
-  const json = asRecord(JSON.parse(await readFile(path, 'utf8')));
+  const json = asRecord(JSON.parse(readRegularFile(path).toString('utf8')));
   const { cert } = asRecord(json['id']);
   if (!/^(pem:|-----BEGIN )/.test(asText(cert)))
     throw new MeshError('unsupported', `identity ${path} keeps its certificate in another file, which is not extended`);

@@ -14,11 +14,13 @@ import { startRouter } from '../../fixtures/world/mesh/router.ts';
 import { createMesh, type Mesh, MeshError } from './mesh.ts';
 
 /** Milliseconds within which a dial succeeds or fails. */
-const limitMs = 4000;
+const limitMs = 5000;
 
 let echo: Server;
 let fabric: Fabric;
 let services: FaultMode['services'];
+/** Logins that an earlier test, which failed, has left. */
+let openBefore = 0;
 const faulty = { controllers: new Map<string, FaultyServer>(), routers: new Map<string, FaultyServer>() };
 const neverAborted = new AbortController().signal;
 const target = { host: 'plain', port: 80, service: 'plain', isCleartext: false };
@@ -38,7 +40,10 @@ afterAll(async () => {
   await fabric.stop();
   echo.close();
 });
-beforeEach(() => void Object.assign(fabric.faultMode, noFaults(services)));
+beforeEach(() => {
+  Object.assign(fabric.faultMode, noFaults(services));
+  openBefore = fabric.sessions.logins().open;
+});
 
 /** A client with these controllers. */
 async function meshAt(urls: string[]): Promise<Mesh> {
@@ -50,9 +55,19 @@ async function echoed(mesh: Mesh): Promise<string> {
   return text(connection.end('words'));
 }
 
+/** Most clients at a time: each has its limit, also on a busy machine. */
+const atOnce = 7;
+
+async function allEchoed(meshes: Mesh[]): Promise<string[]> {
+  const words: string[] = [];
+  for (let from = 0; from < meshes.length; from += atOnce)
+    words.push(...(await Promise.all(meshes.slice(from, from + atOnce).map(echoed))));
+  return words;
+}
+
 /** Expects that every login is logged out and every connection closed. */
 async function expectNothingLeft(): Promise<void> {
-  expect(fabric.sessions.logins()).toMatchObject({ open: 0 });
+  expect(fabric.sessions.logins()).toMatchObject({ open: openBefore });
   const servers = [...faulty.controllers.values(), ...faulty.routers.values(), fabric.controller];
   const routers = () => fabric.routers.flatMap(({ channels }) => [...channels]);
   const sockets = () => [...servers.flatMap((server) => [...server.sockets]), ...routers()];
@@ -78,7 +93,7 @@ describe.each(Object.keys(faultyControllers))('a controller that %s', (name) => 
       ordersOf(first, urlOf(other), fabric.controller.url),
     );
     const meshes = await Promise.all(orders.map(meshAt));
-    expect(await Promise.all(meshes.map(echoed))).toEqual(orders.map(() => 'words'));
+    expect(await allEchoed(meshes)).toEqual(orders.map(() => 'words'));
     await Promise.all(meshes.map((mesh) => mesh.close()));
     await expectNothingLeft();
   });
@@ -97,7 +112,7 @@ describe.each(Object.keys(faultyRouters))('a router that %s', (name) => {
     fabric.faultMode.routers = () => waiting.shift() ?? [];
     const mesh = await meshAt([fabric.controller.url]);
     const meshes = [mesh, ...(await Promise.all(orders.slice(1).map(() => meshAt([fabric.controller.url]))))];
-    expect(await Promise.all(meshes.map(echoed))).toEqual(orders.map(() => 'words'));
+    expect(await allEchoed(meshes)).toEqual(orders.map(() => 'words'));
     await Promise.all(meshes.map((each) => each.close()));
     await expectNothingLeft();
   });
@@ -122,7 +137,7 @@ it('routers that all die during a transfer are replaced in the same tick', async
   await once(connection, 'data');
   await Promise.all([once(connection, 'error'), dying.stop()]);
   expect(await echoed(mesh)).toBe('words');
-  expect(fabric.sessions.logins().open).toBe(1);
+  expect(fabric.sessions.logins().open).toBe(openBefore + 1);
   await mesh.close();
   await expectNothingLeft();
 });

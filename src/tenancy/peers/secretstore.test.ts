@@ -66,7 +66,7 @@ describe('a refused lookup', () => {
     const bearer = await tokenOfBackend();
     fixture.mount.roles['tenancy-service']!.policies = ['other'];
     await expect(secretstore.lookUpToken(bearer)).rejects.toThrow(
-      'secretstore: the service is refused although it has just logged in: see `deployd-tenancy secretstore plan`',
+      'secretstore: the service is refused although it has just logged in: see `sudo deployd-tenancy secretstore plan --token-file FILE`',
     );
     expect(ownTokens()).toHaveLength(2);
   });
