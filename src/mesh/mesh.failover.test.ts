@@ -55,14 +55,18 @@ async function echoed(mesh: Mesh): Promise<string> {
   return text(connection.end('words'));
 }
 
-/** Most clients at a time: each has its limit, also on a busy machine. */
-const atOnce = 7;
-
-async function allEchoed(meshes: Mesh[]): Promise<string[]> {
+/** The words of many clients, few of them at once: each has its limit, also on a busy machine. */
+async function allEchoed(meshes: Mesh[], atOnce = 7): Promise<string[]> {
   const words: string[] = [];
   for (let from = 0; from < meshes.length; from += atOnce)
     words.push(...(await Promise.all(meshes.slice(from, from + atOnce).map(echoed))));
   return words;
+}
+
+/** Closes clients; expects that nothing of them is left. */
+async function expectClosed(...meshes: Mesh[]): Promise<void> {
+  await Promise.all(meshes.map((mesh) => mesh.close()));
+  await expectNothingLeft();
 }
 
 /** Expects that every login is logged out and every connection closed. */
@@ -83,8 +87,7 @@ function ordersOf(one: string, other: string, good: string): string[][] {
   ];
 }
 
-const urlOf = ({ port }: FaultyServer) => `https://127.0.0.1:${port}`;
-const addressOf = ({ port }: FaultyServer) => `tls://127.0.0.1:${port}`;
+const urlOf = ({ port }: FaultyServer, protocol = 'https') => `${protocol}://127.0.0.1:${port}`;
 
 describe.each(Object.keys(faultyControllers))('a controller that %s', (name) => {
   it('leaves time for a working one, with any third one, in any order', async () => {
@@ -94,16 +97,15 @@ describe.each(Object.keys(faultyControllers))('a controller that %s', (name) => 
     );
     const meshes = await Promise.all(orders.map(meshAt));
     expect(await allEchoed(meshes)).toEqual(orders.map(() => 'words'));
-    await Promise.all(meshes.map((mesh) => mesh.close()));
-    await expectNothingLeft();
+    await expectClosed(...meshes);
   });
 });
 
 describe.each(Object.keys(faultyRouters))('a router that %s', (name) => {
   const rounds = () => {
     const [good] = fabric.routers;
-    const first = addressOf(faulty.routers.get(name)!);
-    return [...faulty.routers.values()].flatMap((other) => ordersOf(first, addressOf(other), good!.address));
+    const first = urlOf(faulty.routers.get(name)!, 'tls');
+    return [...faulty.routers.values()].flatMap((other) => ordersOf(first, urlOf(other, 'tls'), good!.address));
   };
 
   it('leaves time for a working one, with any third one, in any order', async () => {
@@ -113,17 +115,15 @@ describe.each(Object.keys(faultyRouters))('a router that %s', (name) => {
     const mesh = await meshAt([fabric.controller.url]);
     const meshes = [mesh, ...(await Promise.all(orders.slice(1).map(() => meshAt([fabric.controller.url]))))];
     expect(await allEchoed(meshes)).toEqual(orders.map(() => 'words'));
-    await Promise.all(meshes.map((each) => each.close()));
-    await expectNothingLeft();
+    await expectClosed(...meshes);
   });
 
   it('is replaced within the same dial by a router announced meanwhile', async () => {
-    const waiting = [[addressOf(faulty.routers.get(name)!)]];
+    const waiting = [[urlOf(faulty.routers.get(name)!, 'tls')]];
     fabric.faultMode.routers = () => waiting.shift() ?? [fabric.routers[1]!.address];
     const mesh = await meshAt([fabric.controller.url]);
     expect(await echoed(mesh)).toBe('words');
-    await mesh.close();
-    await expectNothingLeft();
+    await expectClosed(mesh);
   });
 });
 
@@ -138,8 +138,7 @@ it('routers that all die during a transfer are replaced in the same tick', async
   await Promise.all([once(connection, 'error'), dying.stop()]);
   expect(await echoed(mesh)).toBe('words');
   expect(fabric.sessions.logins().open).toBe(openBefore + 1);
-  await mesh.close();
-  await expectNothingLeft();
+  await expectClosed(mesh);
 });
 
 it('a dial session that failed is not used by the next dial', async () => {
@@ -152,8 +151,7 @@ it('a dial session that failed is not used by the next dial', async () => {
   fabric.faultMode.unknownSessions = 1;
   expect(await echoed(mesh)).toBe('words');
   expect(sessionRequests()).toBe(before + 4);
-  await mesh.close();
-  await expectNothingLeft();
+  await expectClosed(mesh);
 });
 
 /** Another controller of the same network, which does not respond to requests of this name. */
@@ -171,8 +169,7 @@ describe('a controller that stops responding', () => {
       fabric.controller.url,
     ]);
     expect(await echoed(mesh)).toBe('words');
-    await mesh.close();
-    await expectNothingLeft();
+    await expectClosed(mesh);
   });
 
   it('does not delay the next dial', async () => {
@@ -226,8 +223,7 @@ describe.each(['certificate', 'oidc'] as const)('a login by %s at several contro
     const hosts = urls.map((url) => new URL(url).host);
     if (result instanceof MeshError && outcome === 'refused')
       expect(hosts.filter((host) => !result.message.includes(host))).toEqual([]);
-    await mesh.close();
-    await expectNothingLeft();
+    await expectClosed(mesh);
   });
 });
 
@@ -239,8 +235,7 @@ describe('an OIDC provider that does not fit', () => {
     Object.assign(fabric.faultMode, { login: 'oidc', ...faults });
     const dialled = () => echoed(mesh).catch((error: unknown) => (error as MeshError).kind);
     const results = [await dialled(), await mesh.close().then(dialled)];
-    await mesh.close();
-    await expectNothingLeft();
+    await expectClosed(mesh);
     return { results, warnings };
   };
 
@@ -302,8 +297,7 @@ describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => 
       expect(await echoed(mesh)).toBe('words');
       fabric.sessions.closeAll();
       expect(await Promise.all([echoed(mesh), echoed(mesh)])).toEqual(['words', 'words']);
-      await mesh.close();
-      await expectNothingLeft();
+      await expectClosed(mesh);
     },
   );
 
@@ -343,6 +337,5 @@ it('a login that demands a second factor is logged out too', async () => {
   fabric.faultMode.demandsSecondFactor = true;
   const mesh = await meshAt([fabric.controller.url]);
   await expect(echoed(mesh)).rejects.toMatchObject({ kind: 'unsupported' });
-  await mesh.close();
-  await expectNothingLeft();
+  await expectClosed(mesh);
 });
