@@ -48,7 +48,7 @@ export async function resetSequence(
   out: Output,
 ): Promise<number> {
   if (orchestrator === 'swarm') {
-    out.error('the managers of a swarm share the sequence, and this command cannot change it there');
+    out.error('the managers of a swarm share the sequence, and this command cannot change it: use a new environment');
     return 1;
   }
   return correct(place, out, async ({ file, state }) => {
@@ -78,6 +78,11 @@ async function storedState({ state_dir, env }: Place, out: Output): Promise<Stor
   const found = await readState(state_dir);
   if (found !== null && (isInvalidState(found) || found.env !== env)) {
     out.error('the state of this host cannot be read: sudo deployd doctor');
+    return null;
+  }
+  const isLost = found === null && (await (await openReleases(state_dir, env)).list()).length > 0;
+  if (isLost) {
+    out.error('state.json is missing, and this host has releases: `sudo deployd run --once` rebuilds it first');
     return null;
   }
   const file = new StateFile({ stateDir: state_dir, env, warn: (line) => out.error(line), rebuild: async () => ({}) });

@@ -52,7 +52,7 @@ export function managerTable({ swarm, managers }: BackendDetails): TemplateResul
     { heading: 'State', cell: ({ state }) => conditionBadge(stateConditions[state]) },
     { heading: 'Leader', cell: ({ leader }) => (leader ? 'yes' : 'no') },
   ];
-  const empty = html`<p>No other manager of its swarm has an agent in this env.</p>`;
+  const empty = html`<p>No other manager of its swarm has an agent in this environment.</p>`;
   return html`<h2>Other managers of its swarm</h2>
     <p>All of them are to run one bundle; the agent on the leader acts.</p>
     ${table({ caption: 'Managers', columns, rows: managers, keyOf: ({ id }) => id, empty })}`;

@@ -182,7 +182,9 @@ function askToPromote(bundle: Bundle, { isBack, visit }: { isBack: boolean; visi
   const bundleName = `${name} ${version}`;
   visit.ask({
     title: isBack ? `Roll ${env} back to ${bundleName}?` : `Promote ${bundleName} in ${env}?`,
-    body: html`<p>Every host of the env is told to run it at its next check-in. Roll it out to begin with a few.</p>
+    body: html`<p>
+        Every host of the environment runs it from its next check-in on. Roll it out to begin with a few hosts.
+      </p>
       ${
         isBack && !bundle.allow_rollback
           ? html`<p>Its manifest does not allow the way back: hosts will refuse it.</p>`

@@ -19,7 +19,7 @@ export const peoplePage: Page = async (visit) => {
     body: (now) =>
       html`<h1>People</h1>
         <h2>Sessions</h2>
-        ${isAdmin ? nothing : html`<p class="hint">Your own; an administrator of all envs sees those of everybody.</p>`}
+        ${isAdmin ? nothing : html`<p class="hint">Your own; an administrator of all environments sees those of everybody.</p>`}
         ${sessionTable(sessions, visit, now)} ${operators === null ? nothing : tokens(operators, visit, now)}`,
   };
 };

@@ -113,5 +113,5 @@ function askToDestroy({ ask, api, params }: Visit, key: string): void {
 
 function changeList(changes: readonly AuditEntry[], env: string, now: number): TemplateResult {
   return html`<h2>Changes</h2>
-    ${changes.length === 0 ? html`<p class="hint">No secret of the env was changed here.</p>` : auditTable(changes, { now, query: new URLSearchParams({ env }) })}`;
+    ${changes.length === 0 ? html`<p class="hint">No secret of the environment was changed here.</p>` : auditTable(changes, { now, query: new URLSearchParams({ env }) })}`;
 }
