@@ -1,6 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { build } from 'esbuild';
-import { bundleOptions, bundleProgram } from './bundle.ts';
+import { tempDir } from '../fixtures/world/tempDir.ts';
+import { bundleOptions, bundleProgram, ctlBundleOptions, tenancyBundleOptions } from './bundle.ts';
 
 const sourcesOf = async (entry: string) =>
   (await bundleProgram(entry)).inputs.filter((file) => /^(src|machines)\//.test(file));
@@ -45,6 +48,18 @@ it('deployctl in one file uses nothing that Node 20, on which pipelines may run 
     /\b(Map\.groupBy|Object\.groupBy|RegExp\.escape|Promise\.(try|withResolvers)|Array\.fromAsync)\b|\.(isSubsetOf|symmetricDifference)\(/;
   const own = inputs.filter((file) => /^(src|machines)\//.test(file));
   expect(own.filter((file) => newer.test(readFileSync(file, 'utf8')))).toEqual([]);
+});
+
+it.each([
+  ['deployd', bundleOptions, 'v20.20.2', 78, 24],
+  ['deployd-tenancy', tenancyBundleOptions, 'v20.20.2', 78, 24],
+  ['deployctl', ctlBundleOptions, 'v18.20.0', 2, 20],
+] as const)('%s names the Node.js that it needs, before it loads anything', async (name, options, version, exit, least) => {
+  const outfile = join(tempDir(), 'program.cjs');
+  await build({ ...options, outfile });
+  const older = `Object.defineProperty(process, 'version', { value: '${version}' }); require(${JSON.stringify(outfile)})`;
+  const { status, stderr } = spawnSync(process.execPath, ['--eval', older], { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([exit, `${name} needs Node.js ${least} or newer; this is ${version}\n`]);
 });
 
 it('the tenancy service contains the bundled console, and not the bundler', async () => {

@@ -40,6 +40,16 @@ describe('the command `plan`', () => {
     expect(result.stdout.includes('service web: mac_address is refused in a swarm')).toBe(status === 1);
   });
 
+  it('prints each fault on a line of its own', async () => {
+    const web = { image: 'app:1', mac_addres: 'x', cap_ad: ['SYS_TIME'] };
+    await writeFile(join(dir, 'bundle'), createBundle({ compose: { services: { web } } }).bytes);
+    const { stdout } = deployd(['plan', join(dir, 'bundle')]);
+    expect(stdout.split('\n').slice(0, 2)).toEqual([
+      expect.stringMatching(/^refused: COMPOSE_REFUSED: service web: mac_addres is not a known key/),
+      expect.stringMatching(/^refused: COMPOSE_REFUSED: service web: cap_ad is not a known key/),
+    ]);
+  });
+
   it('exits 78 on a missing configuration file, 1 without a bundle', async () => {
     const { status, stderr } = deployd(['plan', join(dir, 'bundle'), '--config', join(dir, 'none.yaml')]);
     expect([status, stderr]).toEqual([78, expect.stringMatching(/^CONFIG_INVALID: .*none\.yaml: does not exist/)]);

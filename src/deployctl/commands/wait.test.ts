@@ -106,12 +106,19 @@ it('ends with 1 where there is nothing to wait for', async () => {
   });
 });
 
-it('an env without active backends is done', async () => {
+it('fails for an environment without an active host, unless that is allowed', async () => {
   const none = await startScriptedApi(({ path }) => ({
     status: 200,
     body: path === '/v1/backends' ? { backends: [], next: null } : env,
   }));
-  const outcome = await deployctl(['wait', 'eu-1', '--json'], { env: none.home.env });
+  expect(await deployctl(['wait', 'eu-1'], { env: none.home.env })).toMatchObject({
+    exit: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^deployctl: NO_ACTIVE_HOST: eu-1 has no active host, so nothing runs aaaaaaaaaaaa\n.*--allow-empty/,
+    ) as string,
+  });
+  const outcome = await deployctl(['wait', 'eu-1', '--json', '--allow-empty'], { env: none.home.env });
   expect(outcome).toMatchObject({ exit: 0, stderr: '' });
   expect(JSON.parse(outcome.stdout)).toEqual({ backends: [], next: null });
   await none.stop();
