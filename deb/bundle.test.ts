@@ -54,13 +54,16 @@ it.each([
   ['deployd', bundleOptions, 'v20.20.2', 78, 24],
   ['deployd-tenancy', tenancyBundleOptions, 'v20.20.2', 78, 24],
   ['deployctl', ctlBundleOptions, 'v18.20.0', 2, 20],
-] as const)('%s names the Node.js that it needs, before it loads anything', async (name, options, version, exit, least) => {
-  const outfile = join(tempDir(), 'program.cjs');
-  await build({ ...options, outfile });
-  const older = `Object.defineProperty(process, 'version', { value: '${version}' }); require(${JSON.stringify(outfile)})`;
-  const { status, stderr } = spawnSync(process.execPath, ['--eval', older], { encoding: 'utf8' });
-  expect([status, stderr]).toEqual([exit, `${name} needs Node.js ${least} or newer; this is ${version}\n`]);
-});
+] as const)(
+  '%s names the Node.js that it needs, before it loads anything',
+  async (name, options, version, exit, least) => {
+    const outfile = join(tempDir(), 'program.cjs');
+    await build({ ...options, outfile });
+    const older = `Object.defineProperty(process, 'version', { value: '${version}' }); require(${JSON.stringify(outfile)})`;
+    const { status, stderr } = spawnSync(process.execPath, ['--eval', older], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([exit, `${name} needs Node.js ${least} or newer; this is ${version}\n`]);
+  },
+);
 
 it('the tenancy service contains the bundled console, and not the bundler', async () => {
   const { source, inputs } = await bundleProgram('src/tenancy/cli.ts');

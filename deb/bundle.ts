@@ -6,6 +6,16 @@ import { stubPlugin } from './program/stubPlugin.ts';
 import { runScript } from './userError.ts';
 import { validatorPlugin } from './program/validatorPlugin.ts';
 
+/** Ends a program with a clear line on a Node.js that lacks its parts; the directive must stay the first statement. */
+const bannerOf = (program: string, least: number, exit: number) => ({
+  js: `#!/usr/bin/env node
+"use strict";
+if (parseInt(process.version.slice(1)) < ${least}) {
+  console.error("${program} needs Node.js ${least} or newer; this is " + process.version);
+  process.exit(${exit});
+}`,
+});
+
 /** esbuild options that bundle the agent into one file without dependencies except Node. */
 export const bundleOptions = {
   entryPoints: ['src/agent/cli.ts'],
@@ -22,7 +32,7 @@ export const bundleOptions = {
     ['otlp-transformer', 'core'].map((part) => [`@opentelemetry/${part}`, `@opentelemetry/${part}/build/esm/index.js`]),
   ),
   minifySyntax: true,
-  banner: { js: '#!/usr/bin/env node' },
+  banner: bannerOf('deployd', 24, 78),
   plugins: [stubPlugin, validatorPlugin, consolePlugin],
   logLevel: 'warning',
 } satisfies BuildOptions;
@@ -33,6 +43,7 @@ export const ctlBundleOptions = {
   entryPoints: ['src/deployctl/cli.ts'],
   outfile: 'dist/deployctl.cjs',
   target: 'node20',
+  banner: bannerOf('deployctl', 20, 2),
 } satisfies BuildOptions;
 
 /** esbuild options that bundle the tenancy service into one file, as which tests start it: in a fifth of the time. */
@@ -40,6 +51,7 @@ export const tenancyBundleOptions = {
   ...bundleOptions,
   entryPoints: ['src/tenancy/cli.ts'],
   outfile: 'dist/deployd-tenancy.cjs',
+  banner: bannerOf('deployd-tenancy', 24, 78),
 } satisfies BuildOptions;
 
 /** A program's bundle for its package. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { type ServiceWithOperators, startWithOperators } from '../../fixtures/world/ctl/operators.ts';
 import { tempDir } from '../../fixtures/world/tempDir.ts';
+import { addHost } from '../../fixtures/world/tenancy/host.ts';
 
 /** Environment variables of a process. */
 
@@ -31,11 +32,18 @@ const [gitLab, gitHub] = [...page.matchAll(/^```yaml\n([^]*?)^```/gm)].map(([, y
 const parent = tempDir();
 
 let at: ServiceWithOperators;
+let ticks: NodeJS.Timeout;
 beforeEach(async () => {
   at = await startWithOperators();
-  await at.admin.run('env create eu-1');
+  const host = await addHost(at.service, 'eu-1');
+  let applied_sha: string | null = null;
+  const tick = async () => void (applied_sha = (await host.checkIn({ applied_sha })).body['desired_sha'] as string);
+  ticks = setInterval(() => void tick().catch(() => undefined), 100);
 });
-afterEach(() => at.stop());
+afterEach(async () => {
+  clearInterval(ticks);
+  await at.stop();
+});
 
 /**
  * Creates a checkout with the token of its job, and the programs that the examples download: `curl` provides deployctl.

@@ -40,7 +40,7 @@ describe('the command `plan`', () => {
     expect(result.stdout.includes('service web: mac_address is refused in a swarm')).toBe(status === 1);
   });
 
-  it('prints each fault on a line of its own', async () => {
+  it('prints one line for each fault', async () => {
     const web = { image: 'app:1', mac_addres: 'x', cap_ad: ['SYS_TIME'] };
     await writeFile(join(dir, 'bundle'), createBundle({ compose: { services: { web } } }).bytes);
     const { stdout } = deployd(['plan', join(dir, 'bundle')]);

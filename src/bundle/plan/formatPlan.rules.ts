@@ -1,5 +1,5 @@
 import { refusedFault } from '../../../machines/fault.ts';
-import { formatFault } from '../../../machines/refusals.ts';
+import { formatFault, type Refusal, refusalWith } from '../../../machines/refusals.ts';
 import { formatSize, printable, terminalSafe } from '../../core/text.rules.ts';
 import { formatPermitted } from '../policy/policyHost.rules.ts';
 import type { Change } from './changes.rules.ts';
@@ -8,13 +8,18 @@ import type { Plan } from './plan.rules.ts';
 import type { WaitPlan } from './waitPlan.rules.ts';
 import { formatSeconds } from './writtenServices.rules.ts';
 
-/** The plan as text: the lines with which a tick would refuse, then one aligned row for each fact. */
+/** The plan as text: a line for each fault that a tick would refuse, then one aligned row for each fact. */
 export function formatPlan(plan: Plan): string {
   return formatRows(headlines(plan), rowsOf(plan));
 }
 
 function headlines({ refusals }: Plan): string[] {
-  return refusals.length === 0 ? ['nothing is refused'] : refusedFault(refusals).lines;
+  return refusals.length === 0 ? ['nothing is refused'] : refusedFault(refusals.flatMap(faultsOf)).lines;
+}
+
+/** A refusal for each fault. */
+function faultsOf(refusal: Refusal): Refusal[] {
+  return refusal.faults?.map((fault) => refusalWith(refusal.code, [fault])) ?? [refusal];
 }
 
 function rowsOf({

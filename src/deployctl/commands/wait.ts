@@ -14,14 +14,22 @@ export function addWait(program: Command, run: Run): void {
     .argument('<env-or-id>', 'name of an environment, or id of a backend')
     .option('--timeout <seconds>', 'maximum time to wait', countOption, 900)
     .option('--bundle <sha>', 'stop with exit code 3 as soon as another bundle is desired', shaOption)
+    .option('--allow-empty', 'succeed if the environment has no active host')
     .option('--interval <seconds>', 'time between two checks', countOption, 5)
     .action(run(wait));
+}
+
+interface WaitOptions {
+  timeout: number;
+  interval: number;
+  bundle?: string;
+  allowEmpty?: boolean;
 }
 
 async function wait(
   session: Session,
   [target]: [string],
-  { timeout, interval, bundle }: { timeout: number; interval: number; bundle?: string },
+  { timeout, interval, bundle, allowEmpty = false }: WaitOptions,
 ): Promise<Result> {
   const { clock, io } = session;
   const api = await session.api();
@@ -31,6 +39,7 @@ async function wait(
     const isOver = clock.now() >= deadline;
     const seen = await look(api, target, bundle).catch(unlessTemporary(isOver));
     if (seen !== null) {
+      if (seen.applied.length + seen.waiting.length === 0 && !allowEmpty) throw noActiveHost(target, seen.desired);
       const line = formatConvergence(seen, shortSha);
       if (seen.waiting.length === 0) return { json: seen.json, text: line };
       if (line !== told) io.stderr.write(`${line}\n`);
@@ -45,6 +54,7 @@ async function wait(
 /** The result of a look: the API's object, and the progress of its backends; `late` are some of the awaited backends. */
 interface Seen extends Convergence {
   json: object;
+  desired: string;
   late: BackendDetails[];
 }
 
@@ -56,7 +66,7 @@ async function look(api: Api, target: string, bundle?: string): Promise<Seen> {
   if (bundle !== undefined && !desired.startsWith(bundle)) throw superseded(target, desired);
   const convergence = convergenceOf(backends);
   const ids = convergence.waiting.slice(0, maxLate).map(({ id }) => id);
-  return { json, ...convergence, late: await Promise.all(ids.map((id) => readBackend(api, id))) };
+  return { json, desired, ...convergence, late: await Promise.all(ids.map((id) => readBackend(api, id))) };
 }
 
 type Looked = { json: object; desired: string; backends: Backend[] };
@@ -80,6 +90,15 @@ async function lookAtBackend(api: Api, id: string): Promise<Looked> {
 function desiredOf({ desired_sha }: Pick<Env, 'desired_sha'>, name: string): string {
   if (desired_sha !== null) return desired_sha;
   throw failure('NOTHING_DESIRED', `nothing is desired of ${name}`, '`deployctl promote`');
+}
+
+function noActiveHost(target: string, desired: string): CtlError {
+  const message = `${target} has no active host, so nothing runs ${shortSha(desired)}`;
+  return failure(
+    'NO_ACTIVE_HOST',
+    message,
+    '`deployctl kit` installs a host; --allow-empty accepts an environment without',
+  );
 }
 
 function superseded(target: string, desired: string): CtlError {
@@ -136,7 +155,7 @@ export function convergenceOf(backends: Backend[]): Convergence {
 /** `2 of 3 backends have applied 0123456789ab`: the digest only where all desire the same. */
 export function formatConvergence({ applied, waiting }: Convergence, name: (sha: string | null) => string): string {
   const all = [...applied, ...waiting];
-  if (all.length === 0) return 'no backend is active';
+  if (all.length === 0) return 'no host is active';
   const desired = new Set(all.map(({ desired_sha }) => desired_sha));
   const what = desired.size === 1 ? name([...desired][0] ?? null) : 'their desired bundles';
   return `${applied.length} of ${all.length} backends have applied ${what}`;
