@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { maxSequence } from '../api/checkIn.rules.ts';
 import { monotonicMs } from '../core/clock.ts';
-import { abortedBySignal, allowSlowConnections, hardenProcess } from '../core/process.ts';
+import { abortedBySignal, hardenProcess } from '../core/process.ts';
 import { formatMachine, formatOf, machineFormats, machineNames } from './machine.ts';
 import { runLoop, runOnce } from './run.ts';
 import { becomeUserOf, forEachEnv, runAsOwner, withExitCode, withSettings } from './commandSettings.ts';
@@ -13,6 +13,7 @@ import { configOf, envPattern, plainConfig, userConfigIn } from './config/namedE
 import { installCrashHandlers } from './journal/journal.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
 import { Vault } from './secrets/vault.ts';
+import { allowSlowConnections } from '../core/connector.ts';
 
 const vault = new Vault();
 
@@ -97,7 +98,7 @@ withConfig(program.command('accept-volumes'))
   .description('Accept that volumes are lost: the next tick creates them again, without data')
   .argument('[volume...]', 'volumes that `deployd status` shows as lost (default: all)')
   .action(async (volumes: string[], _options: unknown, command: Command) => {
-    const { acceptVolumes } = await import('./release/corrections.ts');
+    const { acceptVolumes } = await import('./release/correctState.ts');
     await runAsOwner(chosenConfig(command), (settings) => acceptVolumes(settings, volumes, console));
   });
 
@@ -106,7 +107,7 @@ withConfig(trust.command('reset'))
   .description('Accept bundles with this sequence or a higher one, whatever was applied before')
   .requiredOption('--sequence <n>', 'lowest sequence to accept, from 1 to 2^48', sequenceNumber)
   .action(async ({ sequence }: { sequence: number }, command: Command) => {
-    const { resetSequence } = await import('./release/corrections.ts');
+    const { resetSequence } = await import('./release/correctState.ts');
     await runAsOwner(chosenConfig(command), (settings) => resetSequence(settings, sequence, console));
   });
 

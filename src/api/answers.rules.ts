@@ -1,7 +1,6 @@
 import type { Static } from 'typebox';
-import { Fault, refusedFault } from '../../machines/fault.ts';
+import { failedFault, Fault, refusedFault } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/types.ts';
-import { invalidField, readAnswer } from '../core/json.rules.ts';
 import type { LeaseRequest as LeaseRequestSchema } from './agentSchemas.ts';
 import * as validators from './answerValidators.ts';
 
@@ -104,3 +103,60 @@ const appRoleKeys = new Set([
 ]);
 
 const authMethodKeys = new Set(['method', 'authmethod', 'type', 'kind', 'mount']);
+
+/** A validator that a schema was compiled to, with the first fault that it has found. */
+interface AnswerValidator<Answer> {
+  (json: unknown): json is Answer;
+  errors?: AnswerError[] | null;
+}
+
+interface AnswerError {
+  keyword: string;
+  /** `/bundle/size_bytes`. */
+  instancePath: string;
+  params: Record<string, unknown>;
+  /** The schema of the field, if the validator was compiled with `verbose`. */
+  parentSchema?: object;
+}
+
+/** The answer to a call, if it is as its schema describes; throws PROTOCOL_INVALID with the name of the first invalid field. */
+export function readAnswer<Answer>(validate: AnswerValidator<Answer>, json: unknown, call: string): Answer {
+  if (validate(json)) return json;
+  const [error] = validate.errors ?? [];
+  validate.errors = null; // it holds values of the answer
+  const name = (error?.instancePath ?? '').slice(1).replaceAll('/', '.');
+  const missing = error?.keyword === 'required' ? String(error.params['missingProperty']) : null;
+  if (missing !== null) throw invalidField(call, name === '' ? missing : `${name}.${missing}`, 'is missing');
+  if (name === '' || error === undefined) throw protocolInvalid(call, 'the answer is not a JSON object');
+  throw invalidField(call, name, problemOf(error));
+}
+
+/** The fault of a field. */
+export function invalidField(call: string, name: string, problem: string): Error {
+  return protocolInvalid(call, `field ${name} ${problem}`);
+}
+
+function protocolInvalid(call: string, detail: string): Error {
+  return failedFault('PROTOCOL_INVALID', `${call}: ${detail}`);
+}
+
+/** The error text of a field: by its type, or the schema's description if only the type is right. */
+function problemOf({ keyword, parentSchema = {} }: AnswerError): string {
+  const { type = '', nullable = false, description } = parentSchema as FieldSchema;
+  const isOfType = !['type', 'minLength', 'minimum', 'maximum'].includes(keyword);
+  if (isOfType && description !== undefined) return description;
+  return nullable && type === 'string' ? 'is neither a string nor null' : (typeProblems[type] ?? 'is invalid');
+}
+
+interface FieldSchema {
+  type?: string;
+  nullable?: boolean;
+  description?: string;
+}
+
+const typeProblems: Readonly<Record<string, string>> = {
+  string: 'is empty or not a string',
+  boolean: 'is not a boolean',
+  integer: 'is not a whole number of 0 or more',
+  object: 'is not an object',
+};

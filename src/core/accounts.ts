@@ -1,8 +1,34 @@
 import { access, constants, stat } from 'node:fs/promises';
 import type { FileFacts, ProgramUser } from './doctor.rules.ts';
-import { isEACCES, isENOENT } from './errors.rules.ts';
+import { diskFault, isEACCES, isENOENT } from './errors.rules.ts';
 import { readRegularFile } from './files.ts';
-import { accountOf } from './process.ts';
+
+/** A user of this system. */
+export interface Account {
+  /** Null when /etc/passwd has no such user. */
+  name: string | null;
+  uid: number;
+  gid: number;
+}
+
+/**
+ * The account in /etc/passwd, null for an unknown uid; later lines of the same uid are aliases. Throws a DiskFault when
+ * the file cannot be read.
+ */
+export function accountOf(uid: number): Account | null {
+  const users = readPasswd().map((line) => line.split(':'));
+  const fields = users.find(([, , id]) => id === String(uid));
+  return fields === undefined ? null : { name: fields[0] ?? null, uid, gid: Number(fields[3]) };
+}
+
+function readPasswd(): string[] {
+  const path = '/etc/passwd';
+  try {
+    return readRegularFile(path).toString('utf8').split('\n');
+  } catch (error) {
+    throw diskFault('read', path, error);
+  }
+}
 
 /** The user that owns the state directory; null when the directory is absent or cannot be read. */
 export async function ownerOf(stateDir: string): Promise<ProgramUser | null> {

@@ -1,7 +1,7 @@
-import { lookup as resolve, type LookupAddress } from 'node:dns';
+import { type LookupAddress, lookup as resolve } from 'node:dns';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { isIP, type LookupFunction, Socket } from 'node:net';
+import { isIP, type LookupFunction, setDefaultAutoSelectFamilyAttemptTimeout, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
   checkServerIdentity,
@@ -218,4 +218,12 @@ export function withConnectTimeout<S extends Duplex>(
   const clear = () => clearTimeout(timer);
   socket.once(readyEvent, clear).once('close', clear);
   return socket;
+}
+
+/** Milliseconds for an address where a library makes its own connections; a SYN may be lost and sent again within it. */
+const DEFAULT_ATTEMPT_MS = 2500;
+
+/** Gives each address of a name more time than Node does, also in libraries that know nothing of `createAgents`. */
+export function allowSlowConnections(): void {
+  setDefaultAutoSelectFamilyAttemptTimeout(DEFAULT_ATTEMPT_MS);
 }

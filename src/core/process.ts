@@ -1,15 +1,7 @@
-import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { type Stats, statSync, writeFileSync } from 'node:fs';
-import { diskFault, isENOENT } from './errors.rules.ts';
+import { type Account, accountOf } from './accounts.ts';
+import { isENOENT } from './errors.rules.ts';
 import { readRegularFile } from './files.ts';
-
-/** Milliseconds for an address where a library makes its own connections; a SYN may be lost and sent again within it. */
-const DEFAULT_ATTEMPT_MS = 2500;
-
-/** Gives each address of a name more time than Node does, also in libraries that know nothing of `createAgents` (connector.ts). */
-export function allowSlowConnections(): void {
-  setDefaultAutoSelectFamilyAttemptTimeout(DEFAULT_ATTEMPT_MS);
-}
 
 /** The command may not use this state directory as this user; the message says what to do. */
 export class NotAllowed extends Error {
@@ -26,24 +18,16 @@ export function dropPrivileges(stateDir: string, { program = 'deployd', make = m
   const { uid, gid } = statStateDir(stateDir, make);
   const self = process.getuid?.();
   if (self === uid) return;
-  const owner = accountOf(uid);
+  const owner = knownAccount(uid);
   if (self === 0) {
     switchUser(owner ?? { uid, gid, name: null });
     return;
   }
-  const selfName = accountOf(self ?? -1)?.name ?? `uid ${self ?? 'unknown'}`;
+  const selfName = knownAccount(self ?? -1)?.name ?? `uid ${self ?? 'unknown'}`;
   const ownerName = owner?.name ?? `uid ${uid}`;
   throw new NotAllowed(
     `${program} runs as ${ownerName} (owner of ${stateDir}), not as ${selfName}: use sudo, or become that user`,
   );
-}
-
-/** A user of this system. */
-interface Account {
-  /** Null when /etc/passwd has no such user. */
-  name: string | null;
-  uid: number;
-  gid: number;
 }
 
 /** Missing in Node's type declarations. */
@@ -68,20 +52,12 @@ function statStateDir(stateDir: string, make: string): Stats {
   return found;
 }
 
-/** The account in /etc/passwd, null for an unknown uid; later lines of the same uid are aliases. */
-export function accountOf(uid: number): Account | null {
-  const users = readPasswd().map((line) => line.split(':'));
-  const fields = users.find(([, , id]) => id === String(uid));
-  return fields === undefined ? null : { name: fields[0] ?? null, uid, gid: Number(fields[3]) };
-}
-
-/** Throws NotAllowed when it cannot be read: without it the owner's groups are unknown. */
-function readPasswd(): string[] {
-  const path = '/etc/passwd';
+/** Throws NotAllowed when /etc/passwd cannot be read: without it the owner's groups are unknown. */
+function knownAccount(uid: number): Account | null {
   try {
-    return readRegularFile(path).toString('utf8').split('\n');
+    return accountOf(uid);
   } catch (error) {
-    throw new NotAllowed(`${diskFault('read', path, error).message}; deployd has to know its user`);
+    throw new NotAllowed(`${error instanceof Error ? error.message : String(error)}; deployd has to know its user`);
   }
 }
 

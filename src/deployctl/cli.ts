@@ -12,7 +12,7 @@ import { addAudit, addOperator, addSession } from './commands/operator.ts';
 import { addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addWebhook } from './commands/webhook.ts';
-import { allowSlowConnections } from '../core/process.ts';
+import { allowSlowConnections } from '../core/connector.ts';
 
 /** The command line; help, manual page and completions are generated from it. */
 export function createProgram(run: Run): Command {

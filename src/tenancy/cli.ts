@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { Command } from 'commander';
-import { abortedBySignal, allowSlowConnections, dropPrivileges, hardenProcess, NotAllowed } from '../core/process.ts';
+import { abortedBySignal, dropPrivileges, hardenProcess, NotAllowed } from '../core/process.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
 import { parseArguments, type ToldError, version, withConfigOption, withExitCode } from '../core/commandLine.ts';
 import { ConfigInvalid } from '../core/config/keyTable.ts';
@@ -14,6 +14,7 @@ import { loadSettings, readPublicKeys } from './config/loadSettings.ts';
 import type { TenancySettings } from './config/configKeys.ts';
 import { KeyError } from './keys/keyRing.ts';
 import { TlsFilesError } from './server/startServer.ts';
+import { allowSlowConnections } from '../core/connector.ts';
 
 const PROGRAM = 'deployd-tenancy';
 const DEFAULT_CONFIG = '/etc/deployd-tenancy/config.yaml';

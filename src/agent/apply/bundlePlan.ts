@@ -17,16 +17,16 @@ import type { Fact } from '../../core/doctor.rules.ts';
 import { filesystemsOf } from '../../core/files.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
-import { containerdRoots, type Containers } from '../engine/containers.ts';
-import { engineMeansOf } from '../engine/engineAnswer.rules.ts';
+import type { Containers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';
 import { findOrphanedResources } from '../release/down.ts';
 import { wasApplied } from '../release/record.rules.ts';
 import type { Releases } from '../release/releases.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import type { State } from '../state/state.rules.ts';
-import { policyHostOf } from './policyHost.ts';
+import { containerdRoots, policyHostOf } from './policyHost.ts';
 import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
+import { engineMeansOf } from '../engine/resources.rules.ts';
 
 /** The host that a bundle is planned for; planning does not change it. */
 export interface TargetHost {

@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
 import { hostMountSources } from '../../bundle/compose/mounts.rules.ts';
 import type { MergedFiles } from '../../bundle/compose/services.rules.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../bundle/policy/policyHost.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
-import { containerdRoots, type Containers } from '../engine/containers.ts';
+import type { Containers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';
 import { isWithin } from '../release/volumes.rules.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
@@ -157,4 +157,11 @@ export function otherPathsOf(path: string, mounts: readonly Mount[]): string[] {
 function joined(directory: string, rest: string): string {
   const path = `${directory}/${rest}`.replace(/\/+/g, '/');
   return path === '/' ? path : path.replace(/\/$/, '');
+}
+
+/** Directories of containerd, which a pull fills when the engine uses the containerd image store. */
+export async function containerdRoots(rootDir: string): Promise<string[]> {
+  const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
+  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
+  return [root, join(rootDir, 'containerd', 'daemon')];
 }

@@ -18,7 +18,7 @@ import { readTextIfExists } from '../state/fileSystem.ts';
 import { ageUnknown, planBundle } from './bundlePlan.ts';
 import { policyHostOf } from './policyHost.ts';
 import type { Carried } from '../release/cargo.ts';
-import type { RunningTick } from '../journal/journal.ts';
+import { type RunningTick, tellRemarks } from '../journal/journal.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
@@ -112,19 +112,6 @@ async function policyContextOf(
     routes: await readRoutes(),
     ...(await containers.policyFacts()),
   };
-}
-
-/** Lines of one kind in a report. */
-const maxLines = 20;
-
-/** Writes warnings, which refuse nothing, to the journal and the report; lines that are already there are left out. */
-export function tellRemarks(tick: RunningTick, kind: string, found: readonly string[]): void {
-  const lines = found.map((each) => `${kind}: ${each}`).filter((line) => !tick.journal.remarks.includes(line));
-  const more = lines.length > maxLines ? [`${kind}: and ${lines.length - maxLines} more`] : [];
-  for (const line of [...lines.slice(0, maxLines), ...more]) {
-    tick.journal.info(line);
-    tick.journal.remarks.push(line);
-  }
 }
 
 /** The routes of this host; empty when the kernel has no routing tables. Throws a Fault when they cannot be read. */

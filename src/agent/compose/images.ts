@@ -15,8 +15,8 @@ import {
   serviceReferencesOf,
 } from '../release/images.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
-import { completeRecord } from '../release/restoreRelease.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
+import { completeRecord } from '../release/releases.ts';
 
 /** The images of a release that is about to start again. */
 export interface PreparedImages {

@@ -8,9 +8,9 @@ import { catchFault } from '../journal/journal.ts';
 import type { Carried } from '../release/cargo.ts';
 import { imagePullsOf } from '../release/images.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
-import { composeReleaseOf } from '../release/restoreRelease.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { expectDistinctNetworks } from './startRelease.ts';
+import { composeReleaseOf } from '../release/releases.ts';
 
 /**
  * Pulls images according to `pull_policy`, with the bundle's registry logins, which exist only during the call (spec

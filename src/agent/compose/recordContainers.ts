@@ -11,12 +11,12 @@ import type { GrantedPrivileges } from '../release/grantedPrivileges.rules.ts';
 import { registryDigestOf } from '../release/images.rules.ts';
 import type { RunningImage } from '../release/orchestrator.ts';
 import { isSameRecord, type RecordedContainer, type ReleaseRecord } from '../release/record.rules.ts';
-import { composeReleaseOf } from '../release/restoreRelease.ts';
 import { describeResources, hasNoResources, resourcesWithout } from '../release/volumes.rules.ts';
 import type { ProjectResources } from '../state/state.rules.ts';
 import { removeKeepingVolumes } from './createdContainers.ts';
 import { isVolumeDifferent } from './differences.rules.ts';
 import { type ComposeDependencies, currentContainers } from './observe.ts';
+import { composeReleaseOf } from '../release/releases.ts';
 
 /**
  * Records the containers and volumes of a release before the containers start, so that after a crash they are not taken

@@ -3,13 +3,10 @@ import { formatFault, formatRefusal, refusalWith } from '../../../machines/refus
 import { pulledImageFaults } from '../../bundle/plan/hostFaults.rules.ts';
 import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
 import { readImageHealthchecks } from '../apply/bundlePlan.ts';
-import { tellRemarks } from '../apply/validate.ts';
-import { engineMeansOf } from '../engine/engineAnswer.rules.ts';
 import type { Carried, RenderedModel, StartedRelease } from '../release/cargo.ts';
 import { isProduction } from '../release/down.ts';
 import type { RestoredRelease, StartInput } from '../release/orchestrator.ts';
 import { replacedImages } from '../release/record.rules.ts';
-import { incompleteFault } from '../release/restoreRelease.ts';
 import type { Baseline } from '../state/state.rules.ts';
 import { holdDetachedVolumes } from './createdContainers.ts';
 import { type PreparedImages, prepareImages } from './images.ts';
@@ -17,6 +14,9 @@ import { type ComposeDependencies, currentContainers } from './observe.ts';
 import { removeConflictingOrphans, removeForeign, removeOrphanedResources } from './recordContainers.ts';
 import { startRelease } from './startRelease.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
+import { engineMeansOf } from '../engine/resources.rules.ts';
+import { tellRemarks } from '../journal/journal.ts';
+import { incompleteFault } from '../release/releases.ts';
 
 /**
  * Starts the release from local images. The attempt records first that containers change from here on; the same write records

@@ -15,7 +15,6 @@ import { describeUnhealthy, roleOf, type WatchedContainer } from '../health/unhe
 import { catchFault } from '../journal/journal.ts';
 import type { StartedRelease } from '../release/cargo.ts';
 import { expectedServices, type ReleaseRecord, type ReleaseWait, releaseWaitOf } from '../release/record.rules.ts';
-import { completeRecord, composeReleaseOf } from '../release/restoreRelease.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import {
   enforceModel,
@@ -30,6 +29,7 @@ import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
 import { recordCreated } from './recordContainers.ts';
 import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';
+import { completeRecord, composeReleaseOf } from '../release/releases.ts';
 
 /** A release to start, with options. */
 interface Start {

@@ -11,13 +11,8 @@ import {
   unknownCheck,
 } from '../../core/doctor.rules.ts';
 import { printable } from '../../core/text.rules.ts';
-import {
-  composeRangeOf,
-  leaderInstead,
-  membershipTrouble,
-  type SwarmMembership,
-  type SwarmNode,
-} from '../engine/engineAnswer.rules.ts';
+import { leaderInstead, membershipTrouble, type SwarmMembership, type SwarmNode } from '../swarm/swarmState.rules.ts';
+import { composeRangeOf } from '../engine/compose.rules.ts';
 
 /** Facts of the container engine. */
 interface EngineFacts {

@@ -17,7 +17,6 @@ import {
   readModel,
   renderCall,
 } from './composeProgram.ts';
-import { composeRangeOf } from './engineAnswer.rules.ts';
 import {
   composeLimitsOf,
   dockerEnvironment,
@@ -26,7 +25,7 @@ import {
   type RunOptions,
   runProgram,
 } from './programs.ts';
-import { PullProgress } from './pullProgress.rules.ts';
+import { composeRangeOf, PullProgress } from './compose.rules.ts';
 import { type RegistryLogin, removeLogins, withLogins } from './registries.ts';
 
 /** A release for compose: its real directory, its compose files in order, and the chosen profiles. */

@@ -3,8 +3,8 @@ import { ByteCollector } from '../../core/streams.ts';
 import type { Settings } from '../config/settings.ts';
 import { wipe } from '../secrets/memory.ts';
 import type { Redactor } from '../secrets/redactor.ts';
-import { type ComposeRange, type ComposeVersion, isInRange } from './engineAnswer.rules.ts';
 import { formatLimitReached, formatStartError, type RunOptions, runProgram, type RunResult } from './programs.ts';
+import { type ComposeRange, type ComposeVersion, isInRange } from './compose.rules.ts';
 
 /** A program and its first arguments. */
 export type Argv = [string, ...string[]];

@@ -18,15 +18,9 @@ import { createEventSubscriber, createExitQuery } from './containerEvents.ts';
 import { createLogQueries } from './containerLogs.ts';
 import { givenVolumeOptions } from './createdContainer.rules.ts';
 import { createEngineApi, type EngineApi, ignoreNotFound, projectFilter } from './engineApi.ts';
-import {
-  createImageAccounts,
-  createProjectInspection,
-  createResourceQueries,
-  createVolumeQueries,
-} from './engineResources.ts';
+import { createProjectInspection, createResourceQueries, createVolumeQueries } from './engineResources.ts';
 import { isEngineRefusal } from './engineAnswer.rules.ts';
-import { join } from 'node:path';
-import { readTextIfExists } from '../state/fileSystem.ts';
+import { createImageAccounts } from './imageAccounts.ts';
 
 /** The directory to which a pull writes, and whether the engine uses the containerd image store. */
 interface EngineInfo {
@@ -299,11 +293,4 @@ function createStackQueries(
       return (json as { Spec: { Name: string } }[]).map(({ Spec }) => Spec.Name.replace(`${project}_`, ''));
     },
   };
-}
-
-/** Directories of containerd, which a pull fills when the engine uses the containerd image store. */
-export async function containerdRoots(rootDir: string): Promise<string[]> {
-  const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
-  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
-  return [root, join(rootDir, 'containerd', 'daemon')];
 }

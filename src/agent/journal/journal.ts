@@ -275,3 +275,16 @@ export async function catchFault<T>(operation: () => Promise<T>): Promise<T | Fa
     throw error;
   });
 }
+
+/** Lines of one kind in a report. */
+const maxLines = 20;
+
+/** Writes warnings, which refuse nothing, to the journal and the report; lines that are already there are left out. */
+export function tellRemarks(tick: RunningTick, kind: string, found: readonly string[]): void {
+  const lines = found.map((each) => `${kind}: ${each}`).filter((line) => !tick.journal.remarks.includes(line));
+  const more = lines.length > maxLines ? [`${kind}: and ${lines.length - maxLines} more`] : [];
+  for (const line of [...lines.slice(0, maxLines), ...more]) {
+    tick.journal.info(line);
+    tick.journal.remarks.push(line);
+  }
+}

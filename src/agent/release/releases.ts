@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { failedFault } from '../../../machines/fault.ts';
+import { failedFault, Fault } from '../../../machines/fault.ts';
 import type { Sha } from '../../../machines/types.ts';
 import type { Inventory } from '../../bundle/archive/inventory.rules.ts';
 import { monotonicMs } from '../../core/clock.ts';
@@ -15,8 +15,10 @@ import {
   syncTree,
 } from '../state/durableFiles.ts';
 import { chmod, mkdir, readdir, readdirIfExists, readlink, statIfExists } from '../state/fileSystem.ts';
-import { GeneratedFiles, writeStagedInventory } from './generatedFiles.ts';
+import { GeneratedFiles, OVERRIDE_FILE, writeStagedInventory } from './generatedFiles.ts';
 import { findWrittenFiles } from './releaseRepair.ts';
+import type { ComposeRelease } from '../engine/compose.ts';
+import type { ReleaseRecord } from './record.rules.ts';
 
 /** Time a tick spends on removing what containers wrote; the next tick removes the rest. */
 const removalTimeoutMs = 3_000;
@@ -226,4 +228,22 @@ export class CurrentLink {
 /** Relative, so that the state directory can be moved. */
 function linkTargetOf(sha: Sha): string {
   return `releases/${sha}`;
+}
+
+/** The fault of a release that cannot run again as before. */
+export function incompleteFault(what: string): Fault {
+  return new Fault('failed', `failed: ${what}`, { code: 'RELEASE_INCOMPLETE' });
+}
+
+/** Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels, its profiles. */
+export async function composeReleaseOf(deps: { releases: Releases }, sha: string): Promise<ComposeRelease> {
+  const { compose, profiles = [] } = await completeRecord(deps, sha);
+  return { dir: deps.releases.pathOf(sha), files: [...compose, OVERRIDE_FILE], profiles };
+}
+
+/** The record of a release. Throws `RELEASE_INCOMPLETE` without one. */
+export async function completeRecord({ releases }: { releases: Releases }, sha: string): Promise<ReleaseRecord> {
+  const record = await releases.readRecord(sha);
+  if (record === null) throw incompleteFault(`release ${sha} is incomplete`);
+  return record;
 }

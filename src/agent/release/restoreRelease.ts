@@ -1,19 +1,14 @@
-import { failedFault, Fault, type FaultDetails, isInterruption } from '../../../machines/fault.ts';
-import type { Sha } from '../../../machines/types.ts';
-import type { ComposeRelease } from '../engine/compose.ts';
+import { Fault, type FaultDetails, isInterruption } from '../../../machines/fault.ts';
 import { redactFault } from '../journal/journal.ts';
-import { parseEnvFile } from '../secrets/envFile.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { Credentials } from '../token/credentials.ts';
 import { isEnvUnchanged } from './fingerprints.ts';
-import { OVERRIDE_FILE } from './generatedFiles.ts';
 import type { Orchestrator, RestoredRelease } from './orchestrator.ts';
-import type { ReleaseRecord } from './record.rules.ts';
-import type { Releases } from './releases.ts';
+import { incompleteFault } from './releases.ts';
 import { afterFailedTry, describeUnfinished } from './revertTries.rules.ts';
 import type { RepairDependencies } from './integrity.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Decision } from '../journal/trace.rules.ts';
+import { registerEnvForRedaction } from './releaseSecrets.ts';
 
 /** Dependencies of starting a release again. */
 export interface RestoreDependencies extends RepairDependencies {
@@ -105,70 +100,4 @@ export async function pointCurrentToApplied(deps: RestoreDependencies): Promise<
 async function restoreFiles(deps: RestoreDependencies, sha: string): Promise<void> {
   await registerEnvForRedaction(deps, sha); // the containers of the attempt know its values
   await deps.releases.restoreBackup(sha);
-}
-
-/** Registers the secrets in a release's `.env` for redaction, before compose output is read. False when `.env` is unreadable. */
-async function registerEnvForRedaction({ releases, vault }: EnvReader, sha: string): Promise<boolean> {
-  return registerValuesForRedaction({ releases, vault }, sha, await releases.readEnv(sha));
-}
-
-/** The same for the text of an `.env` that a release has or had. */
-async function registerValuesForRedaction(
-  { releases, vault }: EnvReader,
-  sha: string,
-  env: string | null,
-): Promise<boolean> {
-  const values = parseEnvFile(env ?? '');
-  if (values === null) return false;
-  const { variables = {} } = (await releases.readRecord(sha)) ?? {};
-  const secrets = [...values].filter(([name]) => !name.startsWith('DEPLOYD_') && !Object.hasOwn(variables, name));
-  for (const [, value] of secrets) vault.registerForRedaction(value);
-  return true;
-}
-
-type EnvReader = Pick<RestoreDependencies, 'releases' | 'vault'>;
-
-/** The locations of a host's secrets, and the data that is shown about them. */
-interface HostSecrets {
-  credentials: Credentials;
-  releases: Releases;
-  vault: Vault;
-}
-
-/**
- * Registers the token, and the values of every release on disk, for redaction: the output of a container may contain
- * any of them. Throws a fault if one of these cannot be read: then nothing may be shown.
- */
-export async function registerHostSecrets({ credentials, releases, vault }: HostSecrets): Promise<void> {
-  const token = await credentials.readToken();
-  if (token !== null) vault.registerForRedaction(token);
-  for (const sha of await releases.listIfExists()) {
-    for (const env of [await releases.readEnv(sha), await releases.readBackedUpEnv(sha)])
-      if (env !== null && !(await registerValuesForRedaction({ releases, vault }, sha, env))) throw unreadable(sha);
-  }
-}
-
-function unreadable(sha: Sha): Error {
-  return failedFault(
-    'RELEASE_INCOMPLETE',
-    `the .env of release ${sha} is not the agent's: what is secret is not known`,
-  );
-}
-
-/** The fault of a release that cannot run again as before. */
-export function incompleteFault(what: string): Fault {
-  return new Fault('failed', `failed: ${what}`, { code: 'RELEASE_INCOMPLETE' });
-}
-
-/** Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels, its profiles. */
-export async function composeReleaseOf(deps: { releases: Releases }, sha: string): Promise<ComposeRelease> {
-  const { compose, profiles = [] } = await completeRecord(deps, sha);
-  return { dir: deps.releases.pathOf(sha), files: [...compose, OVERRIDE_FILE], profiles };
-}
-
-/** The record of a release. Throws `RELEASE_INCOMPLETE` without one. */
-export async function completeRecord({ releases }: { releases: Releases }, sha: string): Promise<ReleaseRecord> {
-  const record = await releases.readRecord(sha);
-  if (record === null) throw incompleteFault(`release ${sha} is incomplete`);
-  return record;
 }

@@ -3,7 +3,6 @@ import { failedFault, throwIfStopped } from '../../../machines/fault.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import { printable } from '../../core/text.rules.ts';
 import { redactExcerpts } from '../engine/containerLogs.ts';
-import type { SwarmNode } from '../engine/engineAnswer.rules.ts';
 import {
   endsOfJob,
   imageRemoval,
@@ -14,6 +13,7 @@ import {
   volumeRemoval,
 } from './stackTask.rules.ts';
 import type { SwarmDependencies } from './waitUntilHealthy.ts';
+import type { SwarmNode } from './swarmState.rules.ts';
 
 const pollMs = 500;
 

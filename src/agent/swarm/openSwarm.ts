@@ -2,7 +2,6 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import { lastPiecesOf } from '../engine/containerLogs.ts';
-import type { SwarmMembership, SwarmNode } from '../engine/engineAnswer.rules.ts';
 import { createEngineApi, type EngineApi, ignoreNotFound } from '../engine/engineApi.ts';
 import { type LogExcerpt, logExcerptsOf } from '../engine/logs.rules.ts';
 import { composeLimitsOf, dockerEnvironment, expectSuccess, runProgram } from '../engine/programs.ts';
@@ -19,6 +18,7 @@ import {
   swarmNamesOf,
   unless,
 } from './swarmObjects.ts';
+import type { SwarmMembership, SwarmNode } from './swarmState.rules.ts';
 
 /** The name of the stack, and its abort signal. */
 export interface SwarmOptions {

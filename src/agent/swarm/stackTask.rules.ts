@@ -1,7 +1,7 @@
 import { printable } from '../../core/text.rules.ts';
 import { parseImageReference } from '../../registry/imageReference.rules.ts';
-import type { SwarmNode } from '../engine/engineAnswer.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
+import type { SwarmNode } from './swarmState.rules.ts';
 
 /** The template of a service's tasks. It contains the environment, and so secrets. */
 export interface TaskSpec {

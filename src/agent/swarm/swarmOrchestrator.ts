@@ -11,14 +11,12 @@ import { readSecrets } from '../apply/readSecrets.ts';
 import { renderRelease } from '../apply/renderRelease.ts';
 import { validateBundle, validateRenderedModel } from '../apply/validate.ts';
 import { verifyImages } from '../apply/verifyImages.ts';
-import { isOutside, leaderInstead, membershipFault } from '../engine/engineAnswer.rules.ts';
 import { type RegistryLogin, registryLoginsOf } from '../engine/registries.ts';
 import type { Carried } from '../release/cargo.ts';
 import { pruneImages, warnOnError } from '../release/garbage.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
 import { expectedServices, isSameRecord, type ReleaseRecord } from '../release/record.rules.ts';
-import type { Releases } from '../release/releases.ts';
-import { completeRecord, composeReleaseOf } from '../release/restoreRelease.ts';
+import { completeRecord, composeReleaseOf, type Releases } from '../release/releases.ts';
 import { parseEnvFile } from '../secrets/envFile.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import { down, pruneOtherNodes } from './nodeWork.ts';
@@ -28,6 +26,7 @@ import { type MountedFile, stackOf } from './stack.rules.ts';
 import { servicesWithDroppedTask, servicesWithoutTask, stackServicesOf, waitsForNodes } from './stackHealth.rules.ts';
 import type { StackFacts, SwarmService } from './stackTask.rules.ts';
 import { observe, readStack, type SwarmAgent, type SwarmDependencies, waitUntilHealthy } from './waitUntilHealthy.ts';
+import { isOutside, leaderInstead, membershipFault } from './swarmState.rules.ts';
 
 /** Drives the swarm of this host's engine; `state.json` becomes a copy of the state that its managers share. */
 export function createSwarmOrchestration(

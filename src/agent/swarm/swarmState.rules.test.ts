@@ -1,4 +1,11 @@
-import { emptySwarmState, parseSwarmState, type SwarmState } from './swarmState.rules.ts';
+import {
+  emptySwarmState,
+  leaderInstead,
+  membershipFault,
+  parseSwarmState,
+  type SwarmMembership,
+  type SwarmState,
+} from './swarmState.rules.ts';
 
 const sha = 'a'.repeat(64);
 const at = '2026-11-27T01:00:00.000Z';
@@ -35,4 +42,39 @@ it.each([
   JSON.stringify({ ...full, facts: { ...facts, attempt: { sha, phase: 'starting', at: 'never' } } }),
 ])('rejects an invalid state: %s', (text) => {
   expect(parseSwarmState(text, 'eu-1')).toBeNull();
+});
+
+const manager: SwarmMembership = { NodeID: 'n1', LocalNodeState: 'active', ControlAvailable: true, Error: '' };
+const node = (ID: string, Hostname: string, ManagerStatus?: { Leader?: boolean }) => ({
+  ID,
+  Description: { Hostname },
+  ...(ManagerStatus && { ManagerStatus }),
+});
+
+const noLeader = 'RUNTIME_UNAVAILABLE: the swarm has no leader; start managers until more than half of them answer';
+
+it.each([
+  ['an engine in no swarm', { LocalNodeState: 'inactive', ControlAvailable: false }, 'docker swarm join'],
+  ['a locked manager', { LocalNodeState: 'locked', ControlAvailable: false }, '(locked)'],
+  ['a worker', { ControlAvailable: false }, 'run docker node promote n1 on a manager'],
+  ['a manager without a quorum', { Error: 'rpc error: The swarm does not have a leader.' }, noLeader],
+])('describes the fix for %s, and does not act', (_, difference, words) => {
+  const fault = membershipFault({ ...manager, ...difference });
+  expect(fault).toMatchObject({ ending: 'failed', code: 'RUNTIME_UNAVAILABLE' });
+  expect(fault!.message).toContain(words);
+});
+
+it('finds no problem with a manager that reaches the swarm', () => {
+  expect(membershipFault(manager)).toBeNull();
+});
+
+const nodes = [node('n1', 'one', {}), node('n2', 'two', { Leader: true }), node('n3', 'three')];
+
+it("lets the leader act, and reports the leader's name on every other manager", () => {
+  expect(leaderInstead({ NodeID: 'n2' }, nodes)).toBeNull();
+  expect(leaderInstead({ NodeID: 'n1' }, nodes)).toBe('two');
+});
+
+it('lets no manager act while there is no leader', () => {
+  expect(() => leaderInstead({ NodeID: 'n1' }, [nodes[0]!, nodes[2]!])).toThrow(noLeader);
 });

@@ -5,7 +5,6 @@ import { monotonicMs } from '../../core/clock.ts';
 import { causeLine, causePrinted, causeSaid } from '../../core/failureCauses.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import { logTailOf, redactExcerpts, unreadableLog } from '../engine/containerLogs.ts';
-import { membershipFault } from '../engine/engineAnswer.rules.ts';
 import { crashWindowOf, type ObserverDependencies } from '../health/observeHost.ts';
 import type { AppliedRelease, Observation } from '../release/orchestrator.ts';
 import { expectedServices, type ReleaseRecord } from '../release/record.rules.ts';
@@ -32,6 +31,7 @@ import type { ImageKeepers } from '../release/garbage.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { Progress } from '../journal/liveLine.ts';
+import { membershipFault } from './swarmState.rules.ts';
 
 /**
  * Dependencies of a swarm manager that changes a stack; it may have to render a release that another manager applied.

@@ -1,8 +1,9 @@
 import { parseErrorBody } from '../../core/http.rules.ts';
-import { isObject, readAnswer } from '../../core/json.rules.ts';
+import { isObject } from '../../core/json.rules.ts';
 import { formatSkew, maxSkewS } from '../../core/text.rules.ts';
 import type { TokenStatus } from '../state/state.rules.ts';
 import * as validators from './tokenValidators.ts';
+import { readAnswer } from '../../api/answers.rules.ts';
 
 /** Lifetime of a token, from a login or a renewal. */
 export interface TokenLifetime {

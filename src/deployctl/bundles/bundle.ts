@@ -1,4 +1,6 @@
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { basename, join, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { formatFault } from '../../../machines/refusals.ts';
@@ -8,7 +10,8 @@ import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
 import { formatLeftOut, IGNORE_NAME, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
 import { packContents, type PackedBundle, readBundleDirectory } from '../../bundle/archive/pack.ts';
-import { planAlone, withBundleAt } from '../../bundle/bundleAt.ts';
+import { diffSideOf, planAlone, withBundleAt } from '../../bundle/bundleAt.ts';
+import { type BundleDiff, diffOf, type DiffSide, formatDiff } from '../../bundle/bundleDiff.rules.ts';
 import { formatPlan } from '../../bundle/plan/formatPlan.rules.ts';
 import type { Plan } from '../../bundle/plan/plan.rules.ts';
 import { readManifestText } from '../../bundle/readBundle.ts';
@@ -16,15 +19,15 @@ import { withDiskFault } from '../../core/errors.rules.ts';
 import { judgeFiles } from '../../signatures/signatureFiles.ts';
 import { readPolicy, readTrustFile } from '../config/configFiles.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { path } from '../core/client.ts';
+import { type Api, path, wholeSha } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { createNewFile, fileUnwritable } from '../core/files.ts';
 import { formatFacts, harmless } from '../core/table.ts';
-import { addBundleDiff } from './bundleDiff.ts';
+import type { BundleDetails } from '../core/types.ts';
 import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
 import { addBundleImport } from './bundleImport.ts';
 import { addBundleSign } from './bundleSign.ts';
-import { addBundleFetch, addStoredBundles } from './storedBundles.ts';
+import { addBundleFetch, addStoredBundles, downloadArchive } from './storedBundles.ts';
 
 interface PackOptions {
   policy?: string;
@@ -231,4 +234,67 @@ async function withSigners(plan: Plan, trustFile: string, files: string[]): Prom
   if (bundle === null) return plan;
   const { signers, refusal } = await judgeFiles({ trust, problems: [] }, { ...bundle, sha256: sha }, files);
   return { ...plan, signers, refusals: [...(refusal ? [refusal] : []), ...plan.refusals] };
+}
+
+/** `deployctl bundle diff`. */
+function addBundleDiff(bundle: Command, run: Run): void {
+  bundle
+    .command('diff')
+    .description('Compare two bundles: services, images, variables, secrets, files and privileges')
+    .argument('<before>', 'archive, directory, or digest of a bundle in the tenancy service')
+    .argument('<after>', 'archive, directory or digest to compare it with')
+    .action(run(diff));
+}
+
+async function diff(session: Session, [before, after]: [string, string]): Promise<Result> {
+  const areStored = isDigest(before) && isDigest(after);
+  const told = areStored ? await diffByService(await session.api(), before, after) : null;
+  const json = told ?? diffOf(await readSide(session, before), await readSide(session, after));
+  return { json, text: formatDiff(json) };
+}
+
+/** A file of the name of a digest is that file. */
+function isDigest(place: string): boolean {
+  return /^[0-9a-f]{8,64}$/.test(place) && !existsSync(place);
+}
+
+/**
+ * The service's comparison of two bundles of one environment; null for bundles of two environments, which it does not
+ * compare.
+ */
+async function diffByService(api: Api, before: string, after: string): Promise<BundleDiff | null> {
+  const { env, sha256 } = await findStored(api, before);
+  const other = await findStored(api, after);
+  if (other.env !== env) return null;
+  const call = { path: path`/v1/envs/${env}/bundles/${sha256}/diff`, query: { to: other.sha256 } };
+  return api.call<BundleDiff>({ method: 'GET', ...call });
+}
+
+async function findStored(api: Api, begins: string): Promise<BundleDetails> {
+  const sha256 = await wholeSha(api, begins);
+  return api.call<BundleDetails>({ method: 'GET', path: path`/v1/bundles/${sha256}` });
+}
+
+/** A bundle whose manifest and compose files can be read, whatever else a host would refuse of it. */
+async function readSide(session: Session, place: string): Promise<DiffSide> {
+  if (!isDigest(place)) return readSideAt(place);
+  const api = await session.api();
+  const dir = await mkdtemp(join(tmpdir(), 'deployctl-'));
+  try {
+    const file = join(dir, 'archive');
+    await downloadArchive(api, await wholeSha(api, place), file);
+    return await readSideAt(file);
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+function readSideAt(file: string): Promise<DiffSide> {
+  return withBundleFaults(() =>
+    withBundleAt({ path: file, limits, signal }, async (bundle) => {
+      const side = await diffSideOf(bundle, signal);
+      if ('refusals' in side) throw refusedBundle(side.refusals);
+      return side;
+    }),
+  );
 }

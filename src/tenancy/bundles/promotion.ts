@@ -1,8 +1,7 @@
-import { maxSequence } from '../../api/checkIn.rules.ts';
 import { conflict, notFound } from '../core/apiError.rules.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { EnvRow } from '../store/database.ts';
-import { findEnv, lockEnv, reserveSequence, setPipeline } from '../store/envs.ts';
+import { lockEnv, setPipeline } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { viewBundle } from './bundleList.ts';
 
@@ -60,13 +59,4 @@ function signatureAwaited(env: string, signers: string[]) {
   const signed = signers.length === 0 ? 'no trusted signer has signed the bundle' : `only ${signers.join(', ')} signed`;
   const message = `the hosts of ${env} require more signatures: ${signed}`;
   return conflict({ code: 'SIGNATURE_AWAITED', message, env });
-}
-
-/** Reserves the next sequence of an environment; throws 404, or 409 `SEQUENCE_EXHAUSTED` after the largest one. */
-export async function takeSequence({ store }: { store: Store }, env: string): Promise<number> {
-  const sequence = await reserveSequence(store, env);
-  if (sequence !== null) return sequence;
-  if ((await findEnv(store, env)) === null) throw notFound('env');
-  const message = `environment ${env} already had the largest sequence, ${maxSequence}; use another environment`;
-  throw conflict({ code: 'SEQUENCE_EXHAUSTED', message, env });
 }

@@ -13,7 +13,7 @@ import type { AuditCaller } from '../core/permission.rules.ts';
 import { storageError } from '../peers/bundleStorage.ts';
 import { findBundle, findReplacement } from '../store/bundles.ts';
 import type { BundleRow, EnvRow } from '../store/database.ts';
-import { findBundleTrust, findEnv, lockEnv, setDesiredSha } from '../store/envs.ts';
+import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
@@ -27,7 +27,8 @@ import {
 } from './archives.ts';
 import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';
 import { bundleSizeOf } from './hostPolicies.rules.ts';
-import { requireNoRollout, takeSequence } from './promotion.ts';
+import { requireNoRollout } from './promotion.ts';
+import { maxSequence } from '../../api/checkIn.rules.ts';
 
 /** A changed secret, for which the desired bundle must be packed again. */
 interface SecretChange {
@@ -232,4 +233,13 @@ async function compressionOf(file: string): Promise<Compression> {
   await using archive = await openRegularFile(file, { follow: false });
   const { buffer } = await archive.read(Buffer.alloc(2), 0, 2, 0);
   return buffer.toString('hex') === '1f8b' ? 'gzip' : 'zstd';
+}
+
+/** Reserves the next sequence of an environment; throws 404, or 409 `SEQUENCE_EXHAUSTED` after the largest one. */
+export async function takeSequence({ store }: { store: Store }, env: string): Promise<number> {
+  const sequence = await reserveSequence(store, env);
+  if (sequence !== null) return sequence;
+  if ((await findEnv(store, env)) === null) throw notFound('env');
+  const message = `environment ${env} already had the largest sequence, ${maxSequence}; use another environment`;
+  throw conflict({ code: 'SEQUENCE_EXHAUSTED', message, env });
 }

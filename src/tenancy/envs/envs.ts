@@ -10,12 +10,12 @@ import type { BundleRow, EnvRow, SignatureRow } from '../store/database.ts';
 import {
   type BackendCount,
   countBackends,
-  createEnv as insertEnv,
   findBundleTrust,
   findEnv,
-  listEnvs as selectEnvs,
+  createEnv as insertEnv,
   lockEnv,
   markEnvDeleted,
+  listEnvs as selectEnvs,
   setBundleTrust,
   setDesiredSha,
 } from '../store/envs.ts';
@@ -23,7 +23,8 @@ import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { Env, EnvDetails, Trust } from './envSchemas.ts';
-import { lockPromotable, type Promotion, requireNoRollout, takeSequence } from '../bundles/promotion.ts';
+import { lockPromotable, type Promotion, requireNoRollout } from '../bundles/promotion.ts';
+import { takeSequence } from '../bundles/repackBundle.ts';
 
 /** An action on an environment. */
 interface EnvAct {

@@ -77,3 +77,44 @@ function layerAfter(before: Layer, status: string, rest: string): Layer {
   if (ofNetwork.has(status)) return { ...before, status, totalBytes };
   return { status, bytes: totalBytes ?? before.bytes, totalBytes: totalBytes ?? before.bytes };
 }
+
+/** A version of compose, without its patch. */
+export type ComposeVersion = readonly [major: number, minor: number];
+
+/** The versions of compose that work with an engine. */
+export interface ComposeRange {
+  from: ComposeVersion;
+  /** The first incompatible version; null for an engine that works with every newer version. */
+  before: ComposeVersion | null;
+  /** The supported versions, for a message. */
+  requirement: string;
+}
+
+const oldest: ComposeVersion = [2, 20];
+
+/** The first version that compares the ids of a container's networks with the expected ones. */
+const comparesNetworks: ComposeVersion = [2, 31];
+
+/**
+ * The first version that returns a network's id instead of its name. With earlier versions, each `compose up` would
+ * create every container again.
+ */
+const podmanWithIds: ComposeVersion = [5, 4];
+
+/** For the version of Podman; null for another engine. */
+export function composeRangeOf(podmanVersion: string | null): ComposeRange {
+  const [major = 0, minor = 0] = (podmanVersion ?? '').split('.').map(Number);
+  if (podmanVersion === null || !isBefore([major, minor], podmanWithIds))
+    return { from: oldest, before: null, requirement: `compose ${oldest.join('.')} or newer is needed` };
+  const requirement = `compose ${oldest.join('.')} to 2.30 is needed with Podman ${podmanVersion}, or Podman ${podmanWithIds.join('.')} or newer`;
+  return { from: oldest, before: comparesNetworks, requirement };
+}
+
+/** Whether that version of compose is in the range. */
+export function isInRange(version: ComposeVersion, { from, before }: ComposeRange): boolean {
+  return !isBefore(version, from) && (before === null || isBefore(version, before));
+}
+
+function isBefore([major, minor]: ComposeVersion, other: ComposeVersion): boolean {
+  return major < other[0] || (major === other[0] && minor < other[1]);
+}

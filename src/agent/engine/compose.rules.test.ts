@@ -1,4 +1,4 @@
-import { PullProgress } from './pullProgress.rules.ts';
+import { composeRangeOf, type ComposeVersion, isInRange, PullProgress } from './compose.rules.ts';
 
 const [a, b] = ['73cbe64c5a73', 'a8dac55432e2'];
 /** A pull that printed these lines, one a second. */
@@ -55,4 +55,31 @@ it.each<[string, string[], string]>([
   ],
 ])('describes the received data: %s', (_what, lines, expected) => {
   expect(pullWith(lines).describe(60_000)).toBe(expected);
+});
+
+it.each<[podman: string | null, compose: ComposeVersion, works: boolean]>([
+  [null, [2, 19], false],
+  [null, [1, 29], false],
+  [null, [2, 20], true],
+  [null, [2, 31], true],
+  [null, [5, 6], true],
+  ['4.3.1', [2, 19], false],
+  ['4.3.1', [2, 20], true],
+  ['4.3.1', [2, 30], true],
+  ['4.3.1', [2, 31], false],
+  ['4.9.5', [5, 6], false],
+  ['5.3.2', [2, 31], false],
+  ['5.4.0-rc1', [2, 31], true],
+  ['5.4.2', [5, 6], true],
+  ['6.0.0', [5, 6], true],
+  ['6.0.0', [2, 19], false],
+])('with Podman %s compose %j works: %s', (podman, compose, works) => {
+  expect(isInRange(compose, composeRangeOf(podman))).toBe(works);
+});
+
+it('describes the supported versions', () => {
+  expect(composeRangeOf('5.4.2').requirement).toBe('compose 2.20 or newer is needed');
+  expect(composeRangeOf('4.3.1').requirement).toBe(
+    'compose 2.20 to 2.30 is needed with Podman 4.3.1, or Podman 5.4 or newer',
+  );
 });
