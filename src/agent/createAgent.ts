@@ -347,7 +347,7 @@ function createComposeOrchestrator(getParts: () => Omit<ComposeDependencies, 'me
       (await import('./compose/waitUntilHealthy.ts')).waitUntilHealthy(getDeps(), { sha, ...started }, signal),
     restore: async (release, signal) => (await import('./compose/start.ts')).restore(getDeps(), release, signal),
     removeUnused: async () => (await import('./compose/networks.ts')).removeUnusedNetworks(getDeps()), // compose removes orphan containers as it starts
-    runningImages: async () => (await import('./compose/recordContainers.ts')).runningImages(getDeps()),
+    runningImages: async () => (await import('./compose/images.ts')).runningImages(getDeps()),
     finishedOneShots: async (record, services) =>
       (await import('./compose/oneShots.ts')).readFinishedOneShots(getDeps(), record, services),
     containers: async () => {

@@ -58,6 +58,6 @@ it('no other module reads files', () => {
     'src/core/files.ts',
     'src/deployctl/bundles/bundleFiles.ts',
     'src/tenancy/peers/bundleBucket.ts',
-    'src/tenancy/peers/bundleDirectory.ts',
+    'src/tenancy/peers/bundleStorage.ts',
   ]);
 });

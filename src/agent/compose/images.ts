@@ -9,14 +9,16 @@ import { warnOnError } from '../release/garbage.ts';
 import {
   digestReference,
   isRecordedImage,
+  registryDigestOf,
   type ReleaseImage,
   releaseImagesOf,
   type ServiceReference,
   serviceReferencesOf,
 } from '../release/images.rules.ts';
-import type { ReleaseRecord } from '../release/record.rules.ts';
-import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
+import { isSameRecord, type ReleaseRecord } from '../release/record.rules.ts';
+import { type ComposeDependencies, currentContainers, rethrowAsEngineFault } from './observe.ts';
 import { completeRecord } from '../release/releases.ts';
+import type { RunningImage } from '../release/orchestrator.ts';
 
 /** The images of a release that is about to start again. */
 export interface PreparedImages {
@@ -231,4 +233,39 @@ function joinFaults(faults: readonly Fault[]): Fault | null {
 /** The name of an image in messages. */
 function nameOf(deps: ComposeDependencies, { reference }: Pick<ReleaseImage, 'reference'>): string {
   return deps.vault.isSecretFree(reference) ? `image ${printable(reference)}` : 'the image';
+}
+
+/** The image behind each reference, according to the running containers. */
+export async function runningImages(deps: ComposeDependencies): Promise<RunningImage[]> {
+  const ids = new Map((await currentContainers(deps)).map(({ image, imageId }) => [image, imageId]));
+  return Promise.all(
+    [...ids].map(async ([reference, id]) => ({ reference, id, digest: await digestOf(deps, { reference, id }) })),
+  );
+}
+
+/**
+ * Completes the record of a release that an older agent applied with the digests of its images, if they are on this
+ * host.
+ */
+export async function recordDigests(deps: ComposeDependencies, record: ReleaseRecord): Promise<ReleaseRecord> {
+  const isComplete = record.images.every(({ id, digest }) => id === null || digest !== undefined);
+  if (isComplete) return record;
+  const images = await Promise.all(
+    record.images.map(async (image) => {
+      const { reference, id, digest } = image;
+      const isHere =
+        id !== null && digest === undefined && !isImageId(reference) && (await deps.containers.imageId(id));
+      return isHere ? { ...image, digest: await digestOf(deps, { reference, id: isHere }) } : image;
+    }),
+  );
+  const completed = { ...record, images };
+  if (!isSameRecord(record, completed))
+    await warnOnError(deps, 'digests of images are not recorded yet', () =>
+      deps.releases.writeRecord(record.sha, completed),
+    );
+  return completed;
+}
+
+async function digestOf({ containers }: ComposeDependencies, { reference, id }: { reference: string; id: string }) {
+  return registryDigestOf(reference, await containers.repoDigests(id));
 }

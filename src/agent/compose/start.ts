@@ -11,12 +11,13 @@ import type { Baseline } from '../state/state.rules.ts';
 import { holdDetachedVolumes } from './createdContainers.ts';
 import { type PreparedImages, prepareImages } from './images.ts';
 import { type ComposeDependencies, currentContainers } from './observe.ts';
-import { removeConflictingOrphans, removeForeign, removeOrphanedResources } from './recordContainers.ts';
+import { removeForeign } from './recordContainers.ts';
 import { startRelease } from './startRelease.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
 import { engineMeansOf } from '../engine/resources.rules.ts';
 import { tellRemarks } from '../journal/journal.ts';
 import { incompleteFault } from '../release/releases.ts';
+import { removeConflictingOrphans, removeOrphanedResources } from './down.ts';
 
 /**
  * Starts the release from local images. The attempt records first that containers change from here on; the same write records

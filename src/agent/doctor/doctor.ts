@@ -4,7 +4,7 @@ import { loadSettings, settingsDespite } from '../config/loadSettings.ts';
 import { scopeOf, withCommandsOf, withPodmanCommands } from '../config/namedEnvs.ts';
 import type { Output } from '../journal/terminal.ts';
 import type { Vault } from '../secrets/vault.ts';
-import { examineEngine, examineOrchestrator, examineServices, examineUnusedVolumes, examineUpgrade } from './engine.ts';
+import { examineEngine, examineOrchestrator, examineServices, examineUnusedVolumes } from './engine.ts';
 import {
   checkFiles,
   type DoctorContext,
@@ -17,6 +17,7 @@ import {
 } from './host.ts';
 import { checkNetwork } from './network.ts';
 import { checkTicks } from './ticks.ts';
+import { examineUpgrade } from './upgrade.ts';
 
 /** Options of `deployd doctor`. */
 export interface DoctorOptions {

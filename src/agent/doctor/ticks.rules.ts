@@ -12,13 +12,14 @@ import {
 import { printable } from '../../core/text.rules.ts';
 import { formatStanding, type HoldFile, standingHold } from '../checkIn/hold.rules.ts';
 import { describeUnfinished } from '../release/revertTries.rules.ts';
-import { describeLoss, describeResources, purgeDeadline, type unusedVolumes } from '../release/volumes.rules.ts';
+import { describeLoss, describeResources, purgeDeadline } from '../release/volumes.rules.ts';
 import type { State } from '../state/state.rules.ts';
 import { shortSha } from '../status/formatTrace.rules.ts';
 import { formatOutcome, isFailure, waits } from '../status/status.rules.ts';
 import { type CheckInAgeFacts, offlineAlarmLine, staleCheckIn } from '../checkIn/checkInAge.rules.ts';
 
 const tick = 'sudo deployd run --once';
+
 const trace = 'sudo deployd trace';
 
 /** Checks that the desired bundle is applied, and that nothing of an earlier bundle remains. */
@@ -162,19 +163,6 @@ export function checkVolumes({ state }: CheckContext): Check {
     return { problem: `${describeLoss(each)}, of ${each.services.join(', ')}; found at ${each.at}`, fix };
   });
   return checkResult(name, 'none is lost', findings);
-}
-
-/** Names the anonymous volumes that no container mounts: nothing removes them, since they may hold data. */
-export function checkUnusedVolumes(unused: Fact<ReturnType<typeof unusedVolumes>>): Check {
-  const name = 'unused volumes';
-  if ('unknown' in unused) return unknownCheck(name, unused.unknown);
-  const lines = unused.known.map(({ name: volume, service, target, size }) => {
-    const megabytes = size === null ? 'of unknown size' : `${(size / 2 ** 20).toFixed(1)} MiB`;
-    return `${printable(`${service}:${target}`)}, ${megabytes}: sudo docker volume rm ${volume}`;
-  });
-  const none = 'no anonymous volume of earlier containers is left';
-  const some = 'anonymous volumes of earlier containers, which nothing removes';
-  return checkResult(name, lines.length === 0 ? none : `${some}: ${lines.join('; ')}`, []);
 }
 
 /** Checks that the state belongs to this env; `broken` is the finding of an invalid file. */

@@ -10,7 +10,6 @@ import { readHold } from '../checkIn/hold.ts';
 import { type AgentScope, withCommandsOf } from '../config/namedEnvs.ts';
 import { Releases } from '../release/releases.ts';
 import { readLock } from '../state/lock.ts';
-import { writtenIn } from './engine.ts';
 import type { DoctorContext } from './host.ts';
 import {
   checkBundle,
@@ -27,6 +26,7 @@ import {
   parseTimerFacts,
   type ReleasesFacts,
 } from './ticks.rules.ts';
+import { writtenIn } from './upgrade.ts';
 
 /** Checks the timer, the results of the last ticks, the hold, the lock, state.json and the releases. */
 export async function checkTicks(context: DoctorContext): Promise<Check[]> {

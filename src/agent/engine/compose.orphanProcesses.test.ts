@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import { terminateOrphans } from './compose.ts';
+import { terminateOrphans } from './composeProgram.ts';
 
 const home = tempDir();
 const argvs = { compose: ['-p', 'deployd-eu-1', 'up'], docker: ['stack', 'deploy', 'deployd-eu-1'] };

@@ -1,8 +1,8 @@
 import { isMap, type Node, type Scalar } from 'yaml';
 import { printable } from '../../core/text.rules.ts';
 import { hasReadOnlyMode } from '../compose/mounts.rules.ts';
-import { type ImportWork, type Place, tellChange } from './importWork.rules.ts';
-import { joinPath, type ProjectDocument, type TreeFile } from './projectDocument.rules.ts';
+import { type ImportWork, joinPath, type Place, tellChange, type TreeFile } from './importWork.rules.ts';
+import type { ProjectDocument } from './projectDocument.rules.ts';
 import { bindSourceOf } from './readProject.rules.ts';
 import { sectionOf, serviceNodes } from './services.rules.ts';
 import {

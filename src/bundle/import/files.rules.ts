@@ -5,8 +5,17 @@ import { parseEnvAssignments, rawEnvFault } from '../compose/variables.rules.ts'
 import { isBelow } from '../policy/policyHost.rules.ts';
 import { bindMountsOf, projectPathOf } from './bindMounts.rules.ts';
 import { addToEnvironment, isSecretText, namesOf, secretReference } from './environments.rules.ts';
-import { bringFile, type ImportWork, isKeyFile, leaveUndecided, type Place, tellChange } from './importWork.rules.ts';
-import { joinPath, normalizeRelative, type ProjectDocument } from './projectDocument.rules.ts';
+import {
+  bringFile,
+  type ImportWork,
+  isKeyFile,
+  joinPath,
+  leaveUndecided,
+  normalizeRelative,
+  type Place,
+  tellChange,
+} from './importWork.rules.ts';
+import type { ProjectDocument } from './projectDocument.rules.ts';
 import { ownerOf, type ProjectService, type ServicePart, servicePartsOf, servicesOf } from './services.rules.ts';
 import { readEnvFile } from './variables.rules.ts';
 import {

@@ -13,7 +13,7 @@ import { maxCharacters } from '../compose/composeNode.rules.ts';
 import { abortedPlan } from '../plan/plan.rules.ts';
 import { bundleFactsOf } from '../readBundle.ts';
 import { type ImportedBundle, type ImportVerdict, verdictOf } from './importProject.rules.ts';
-import type { PathKind, ProjectTree, TreeFile } from './projectDocument.rules.ts';
+import type { PathKind, ProjectTree, TreeFile } from './importWork.rules.ts';
 
 /** Whether a directory can be made, or is empty, so that nothing is overwritten. */
 export async function isFree(directory: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isNode, type Node, visit } from 'yaml';
+import { isMap, type Node } from 'yaml';
 import type { Manifest } from '../../../machines/types.ts';
 import { permitKeys, type Permits } from '../../api/hostPolicy.rules.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
@@ -17,6 +17,7 @@ import {
   type ImportReport,
   type ImportWork,
   leaveUndecided,
+  type ProjectTree,
   tellChange,
 } from './importWork.rules.ts';
 import { replaceMounts, replaceVolumeDrivers } from './mounts.rules.ts';
@@ -27,7 +28,7 @@ import {
   replaceOwnContainers,
   replaceSharedBridge,
 } from './networks.rules.ts';
-import { type ProjectDocument, type ProjectTree, renderProjectDocument } from './projectDocument.rules.ts';
+import { type ProjectDocument, renderProjectDocument, repairAnchors } from './projectDocument.rules.ts';
 import { readProject } from './readProject.rules.ts';
 import {
   chooseProfiles,
@@ -43,7 +44,7 @@ import {
 } from './serviceKeys.rules.ts';
 import { serviceNamesOf } from './services.rules.ts';
 import { envValues, readEnvFile, type SuppliedVariables, supplyVariables, variableNamesOf } from './variables.rules.ts';
-import { mapAt, type MapNode, ownValue, removeKey, valueAt, writtenOut } from './yamlNodes.rules.ts';
+import { mapAt, type MapNode, ownValue, removeKey, valueAt } from './yamlNodes.rules.ts';
 
 /** A bundle made of a compose project. */
 export interface ImportedBundle {
@@ -270,37 +271,4 @@ function placeOf(keys: string[]): { owner: string; key: string } {
   return name === undefined
     ? { owner: 'file', key: section }
     : { owner: `${section.replace(/s$/, '')} ${name}`, key: rest.join('.') };
-}
-
-/** Gives each anchor its own name, and writes out aliases whose anchor is gone. */
-export function repairAnchors(project: ProjectDocument): void {
-  const names = new Map<Node, string>();
-  const taken = new Set<string>();
-  visit(project.document, (_, node) => {
-    if (!isNode(node)) return undefined;
-    if (!isAlias(node)) {
-      const { anchor } = node as { anchor?: string };
-      if (anchor !== undefined) (node as { anchor?: string }).anchor = nameAnchor(node, anchor, { names, taken });
-      return undefined;
-    }
-    const target = project.targets.get(node);
-    const name = target === undefined ? undefined : names.get(target);
-    if (name === undefined) return writtenOut(node, project) ?? visit.REMOVE;
-    node.source = name;
-    return undefined;
-  });
-}
-
-interface Names {
-  names: Map<Node, string>;
-  taken: Set<string>;
-}
-
-function nameAnchor(node: Node, anchor: string, { names, taken }: Names): string {
-  const plain = anchor.replace(/[^\w-]/g, '-');
-  let name = plain;
-  for (let count = 2; taken.has(name); count++) name = `${plain}-${count}`;
-  taken.add(name);
-  names.set(node, name);
-  return name;
 }

@@ -1,5 +1,5 @@
 import { isReservedVariable } from '../../api/manifest.rules.ts';
-import { joinPath, type ProjectDocument, type ProjectTree, type TreeFile } from './projectDocument.rules.ts';
+import type { ProjectDocument } from './projectDocument.rules.ts';
 
 /** An import at work: its steps change the documents, and say so in the report. */
 export interface ImportWork {
@@ -238,4 +238,47 @@ function isRandomText(value: string): boolean {
   const counts = [...new Set(value)].map((character) => value.split(character).length - 1);
   const entropy = counts.reduce((bits, count) => bits - (count / value.length) * Math.log2(count / value.length), 0);
   return entropy >= randomEntropy;
+}
+
+/** The file at a path of a project; `foreign` is a link that leads out of the project, `special` a device or the like. */
+export type PathKind = 'file' | 'directory' | 'foreign' | 'special';
+
+/** The files below a directory that are not directories. */
+export interface TreeFile {
+  /** Relative to that directory. */
+  path: string;
+  kind: Exclude<PathKind, 'directory'>;
+  /** Bytes. */
+  size: number;
+}
+
+/** The files of a compose project. Paths are relative to its directory, and may begin with `../`. */
+export interface ProjectTree {
+  /** Null when there is nothing. */
+  kindOf: (path: string) => PathKind | null;
+  /** The text of a file; null for anything else, and for a file that is too long for a text. */
+  textOf: (path: string) => string | null;
+  /** The files below a directory, but for those that are left behind; null when there are too many. */
+  filesBelow: (path: string) => TreeFile[] | null;
+}
+
+/** A relative path without `.` and empty parts, with all `..` at its beginning; `.` for the directory itself. */
+export function normalizeRelative(path: string): string {
+  const kept: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '' || part === '.') continue;
+    if (part === '..' && kept.length > 0 && kept.at(-1) !== '..') kept.pop();
+    else kept.push(part);
+  }
+  return kept.join('/') || '.';
+}
+
+/** A path that is written relative to `base`, relative to the project's directory. */
+export function joinPath(base: string, path: string): string {
+  return normalizeRelative(`${base}/${path}`);
+}
+
+/** The directory of a path; `.` for the project's own. */
+export function directoryOf(path: string): string {
+  return normalizeRelative(`${path}/..`);
 }

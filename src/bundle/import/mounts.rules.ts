@@ -15,10 +15,12 @@ import {
   bringFile,
   type ImportWork,
   isKeyFile,
+  joinPath,
   leaveUndecided,
   tellChange,
+  type TreeFile,
 } from './importWork.rules.ts';
-import { joinPath, type ProjectDocument, type TreeFile } from './projectDocument.rules.ts';
+import type { ProjectDocument } from './projectDocument.rules.ts';
 import {
   entriesAt,
   mapAt,

@@ -1,13 +1,7 @@
 import { parse } from 'yaml';
 import { importedBundle, importFiles } from '../../../fixtures/world/import/importing.ts';
-import {
-  directoryOf,
-  joinPath,
-  normalizeRelative,
-  parseProjectFile,
-  renderProjectDocument,
-} from './projectDocument.rules.ts';
-import { repairAnchors } from './importProject.rules.ts';
+import { parseProjectFile, renderProjectDocument, repairAnchors } from './projectDocument.rules.ts';
+import { directoryOf, joinPath, normalizeRelative } from './importWork.rules.ts';
 
 it.each([
   ['a byte order mark', '\ufeffservices: {a: {image: x}}\n', 'services: { a: { image: x } }'],

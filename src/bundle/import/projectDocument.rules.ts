@@ -3,17 +3,19 @@ import {
   type Document,
   isAlias,
   isMap,
+  isNode,
   isScalar,
   isSeq,
   LineCounter,
   type Node,
   parseAllDocuments,
   type Scalar,
+  visit,
   type YAMLMap,
 } from 'yaml';
 import { printable } from '../../core/text.rules.ts';
 import { maxCharacters, maxNodes } from '../compose/composeNode.rules.ts';
-import { type Aliases, plainScalar } from './yamlNodes.rules.ts';
+import { type Aliases, plainScalar, writtenOut } from './yamlNodes.rules.ts';
 
 /** One document of a compose file, which an import changes where it must; comments and anchors stay. */
 export interface ProjectDocument extends Aliases {
@@ -55,6 +57,7 @@ export function renderProjectDocument({ document }: ProjectDocument): string {
 }
 
 const maxProblems = 20;
+
 const maxDepth = 40;
 
 function parseLeniently(source: string, lineCounter: LineCounter): Document[] | null {
@@ -164,45 +167,35 @@ function dropTag(node: unknown): void {
   if (isText && node.type === 'PLAIN') node.type = 'QUOTE_SINGLE';
 }
 
-/** The file at a path of a project; `foreign` is a link that leads out of the project, `special` a device or the like. */
-export type PathKind = 'file' | 'directory' | 'foreign' | 'special';
-
-/** The files below a directory that are not directories. */
-export interface TreeFile {
-  /** Relative to that directory. */
-  path: string;
-  kind: Exclude<PathKind, 'directory'>;
-  /** Bytes. */
-  size: number;
+/** Gives each anchor its own name, and writes out aliases whose anchor is gone. */
+export function repairAnchors(project: ProjectDocument): void {
+  const names = new Map<Node, string>();
+  const taken = new Set<string>();
+  visit(project.document, (_, node) => {
+    if (!isNode(node)) return undefined;
+    if (!isAlias(node)) {
+      const { anchor } = node as { anchor?: string };
+      if (anchor !== undefined) (node as { anchor?: string }).anchor = nameAnchor(node, anchor, { names, taken });
+      return undefined;
+    }
+    const target = project.targets.get(node);
+    const name = target === undefined ? undefined : names.get(target);
+    if (name === undefined) return writtenOut(node, project) ?? visit.REMOVE;
+    node.source = name;
+    return undefined;
+  });
 }
 
-/** The files of a compose project. Paths are relative to its directory, and may begin with `../`. */
-export interface ProjectTree {
-  /** Null when there is nothing. */
-  kindOf: (path: string) => PathKind | null;
-  /** The text of a file; null for anything else, and for a file that is too long for a text. */
-  textOf: (path: string) => string | null;
-  /** The files below a directory, but for those that are left behind; null when there are too many. */
-  filesBelow: (path: string) => TreeFile[] | null;
+interface Names {
+  names: Map<Node, string>;
+  taken: Set<string>;
 }
 
-/** A relative path without `.` and empty parts, with all `..` at its beginning; `.` for the directory itself. */
-export function normalizeRelative(path: string): string {
-  const kept: string[] = [];
-  for (const part of path.split('/')) {
-    if (part === '' || part === '.') continue;
-    if (part === '..' && kept.length > 0 && kept.at(-1) !== '..') kept.pop();
-    else kept.push(part);
-  }
-  return kept.join('/') || '.';
-}
-
-/** A path that is written relative to `base`, relative to the project's directory. */
-export function joinPath(base: string, path: string): string {
-  return normalizeRelative(`${base}/${path}`);
-}
-
-/** The directory of a path; `.` for the project's own. */
-export function directoryOf(path: string): string {
-  return normalizeRelative(`${path}/..`);
+function nameAnchor(node: Node, anchor: string, { names, taken }: Names): string {
+  const plain = anchor.replace(/[^\w-]/g, '-');
+  let name = plain;
+  for (let count = 2; taken.has(name); count++) name = `${plain}-${count}`;
+  taken.add(name);
+  names.set(node, name);
+  return name;
 }

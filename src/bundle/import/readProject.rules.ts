@@ -1,14 +1,15 @@
 import { isMap, isScalar, isSeq, type Node, Pair, type Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { printable } from '../../core/text.rules.ts';
-import { type ImportWork, leaveUndecided, tellChange } from './importWork.rules.ts';
 import {
   directoryOf,
+  type ImportWork,
   joinPath,
+  leaveUndecided,
   normalizeRelative,
-  parseProjectFile,
-  type ProjectDocument,
   type ProjectTree,
-} from './projectDocument.rules.ts';
+  tellChange,
+} from './importWork.rules.ts';
+import { parseProjectFile, type ProjectDocument } from './projectDocument.rules.ts';
 import { ownMapOf, servicePartsOf, servicesOf } from './services.rules.ts';
 import { envValues, readEnvFile } from './variables.rules.ts';
 import { writeOutVariables } from './writtenOutVariables.rules.ts';

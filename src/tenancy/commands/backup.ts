@@ -3,7 +3,7 @@ import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { auditEntry, byService } from '../core/audit.ts';
 import { addKey, deleteAllSigningKeys, listSigningKeys } from '../keys/keyRing.ts';
-import { bundleDirectoryOf } from '../peers/bundleDirectory.ts';
+import { bundleDirectoryOf } from '../peers/bundleStorage.ts';
 import { addAdministrator } from '../people/people.ts';
 import { changeBackend, skipGenerations } from '../store/backends.ts';
 import { listEnvs, skipSequences } from '../store/envs.ts';

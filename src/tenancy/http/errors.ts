@@ -3,8 +3,8 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, Route
 import { ApiError, type ApiErrorFields } from '../core/apiError.rules.ts';
 import type { LogLine } from '../core/log.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
-import { isStoreFailure } from '../store/sqliteDriver.ts';
 import type { ErrorBody } from '../../api/commonSchemas.ts';
+import { isStoreFailure } from '../store/openStore.ts';
 
 /** Error codes of statuses that the framework itself returns. */
 const frameworkCodes: Record<number, string> = {

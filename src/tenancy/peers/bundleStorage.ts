@@ -1,4 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { openRegularFile } from '../../core/files.ts';
 import type { TransportError } from '../../core/http.rules.ts';
 import { certificateCure } from '../../core/untrusted.rules.ts';
 
@@ -56,4 +61,111 @@ export class PeerError extends Error {
     this.peer = peer;
     this.retryAfterS = retryAfterS;
   }
+}
+
+/** Bytes to read at a time: many downloads run concurrently, each with a few of these chunks in memory. */
+const CHUNK_BYTES = 131_072;
+/** Milliseconds after which a temporary file that has not grown counts as the leftover of a crash. */
+const STALE_MS = 3_600_000;
+const TEMPORARY = '.deployd.tmp-';
+
+/** Directory of bundles if no bucket is configured. */
+export function bundleDirectoryOf(stateDir: string): string {
+  return join(stateDir, 'bundles');
+}
+
+/** Stores bundles in a directory, which the first write creates. */
+export function createDirectoryStorage(dir: string): BundleStorage {
+  const pathOf = (sha256: string) => join(dir, archiveName(sha256));
+  return {
+    store: (sha256, file) =>
+      attempt('store', async () => {
+        const path = pathOf(sha256);
+        await createDirectory(dir);
+        await removeStaleTemporaries(dir);
+        await withTemporary(dir, async (temporary) => {
+          await copyFile(file, temporary, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+          await sync(temporary);
+          await rename(temporary, path);
+        });
+        await sync(dir);
+      }),
+    open: (sha256, { start, end } = { start: 0, end: Infinity }) =>
+      attempt('read', async () => {
+        const file = await openRegularFile(pathOf(sha256), { follow: false }).catch(ignoring('ENOENT', null));
+        return file && file.createReadStream({ start, end, highWaterMark: CHUNK_BYTES });
+      }),
+    link: async () => null,
+    remove: (sha256) =>
+      attempt('remove', async () => {
+        await unlink(pathOf(sha256)).catch(ignoring('ENOENT'));
+        await sync(dir).catch(ignoring('ENOENT'));
+      }),
+    check: () =>
+      attempt('check', async () => {
+        await createDirectory(dir);
+        await withTemporary(dir, (temporary) => writeFile(temporary, 'x', { flag: 'wx', mode: 0o600 }));
+      }),
+  };
+}
+
+/** Runs a call of the storage; the error of a system call contains its code. */
+async function attempt<T>(doing: Parameters<typeof storageError>[0], work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw storageError(doing, descriptions[code] ?? code);
+  }
+}
+
+const descriptions: Record<string, string | undefined> = {
+  ENOSPC: 'no space is left on the filesystem',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the filesystem is read-only',
+  EACCES: 'permission denied',
+  EIO: 'the disk reports an input/output error',
+};
+
+async function createDirectory(dir: string): Promise<void> {
+  const created = await mkdir(dir, { recursive: true, mode: 0o700 });
+  if (created !== undefined) await sync(dirname(created));
+}
+
+/** Passes a temporary name next to the archives to `work`, and deletes a file that still has this name afterwards. */
+async function withTemporary(dir: string, work: (path: string) => Promise<void>): Promise<void> {
+  const temporary = join(dir, `${TEMPORARY}${randomUUID()}`);
+  try {
+    await work(temporary);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+async function removeStaleTemporaries(dir: string): Promise<void> {
+  const temporaries = (await readdir(dir)).filter((name) => name.startsWith(TEMPORARY));
+  for (const path of temporaries.map((name) => join(dir, name))) {
+    const stats = await stat(path).catch(ignoring('ENOENT', null));
+    if (stats !== null && Date.now() - stats.mtimeMs > STALE_MS) await rm(path, { force: true });
+  }
+}
+
+async function sync(path: string): Promise<void> {
+  await using handle = await open(path);
+  await handle.sync();
+}
+
+/** Converts one error code to a result. */
+function ignoring<T = void>(code: string, result?: T): (error: unknown) => T {
+  return (error) => {
+    if (codeOf(error) === code) return result as T;
+    throw error as Error;
+  };
+}
+
+/** The code of a system call's error, such as ENOSPC; undefined for any other error. */
+function codeOf(error: unknown): string | undefined {
+  const { code = '' } = Object(error) as { code?: unknown };
+  return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
 }

@@ -15,8 +15,7 @@ import { createSealer, followKeyRing, type KeyRing, type Sealer } from '../keys/
 import { signServiceLogin } from '../keys/grants.ts';
 import { audience } from '../keys/secretstoreRoles.rules.ts';
 import { createS3Storage } from '../peers/bundleBucket.ts';
-import { bundleDirectoryOf, createDirectoryStorage } from '../peers/bundleDirectory.ts';
-import type { BundleStorage } from '../peers/bundleStorage.ts';
+import { bundleDirectoryOf, type BundleStorage, createDirectoryStorage } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, openIdentityProvider } from '../peers/identityProvider.ts';
 import { type MeshDirectory, openMeshDirectory, type OpenMeshDirectory } from '../peers/meshDirectory.ts';
 import { openSecretstore, type OpenSecretstore, type Secretstore } from '../peers/secretstore.ts';

@@ -14,7 +14,7 @@ import { DEFAULT_MIGRATION_TABLE, Migrator } from 'kysely/migration';
 import pg from 'pg';
 import type { Database } from './database.ts';
 import { isPostgres, migrations } from './migrations.ts';
-import { SqliteDriver } from './sqliteDriver.ts';
+import { GroupUndone, SqliteDriver } from './sqliteDriver.ts';
 
 /** The tables of the service, in SQLite or PostgreSQL. */
 export type Store = Kysely<Database>;
@@ -173,4 +173,28 @@ export async function proveWritable(store: Store): Promise<void> {
     // PostgreSQL can change a row even on a full disk; a new table needs a page of space.
     if (isPostgres(work)) await sql`create temporary table room on commit drop as select 1 as taken`.execute(work);
   });
+}
+
+/** Primary result codes of SQLite: busy, locked, out of memory, read-only, I/O error, disk full, cannot open. */
+const sqliteCodes = [5, 6, 7, 8, 10, 13, 14];
+
+/**
+ * Classes of SQLSTATE: connection lost, read-only after a failover, rolled back because of others, resources such as the
+ * disk, lock not available, shut down or starting, I/O error.
+ */
+const postgresCodes = /^(08|25006|40|53|55P03|57P|58)/;
+
+/** Error codes of the runtime for a connection to PostgreSQL. */
+const networkCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
+
+/** Messages of the client for a lost connection; these errors have no code. */
+const clientMessages = /^(Connection terminated|timeout expired|timeout exceeded|Client has encountered a connection)/;
+
+/** True if the store is temporarily unavailable, so that the same call may succeed later. */
+export function isStoreFailure(error: Error): boolean {
+  if (error instanceof GroupUndone) return true;
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  if (code === 'ERR_SQLITE_ERROR') return sqliteCodes.includes(Number(errcode) & 0xff);
+  if (typeof code === 'string') return postgresCodes.test(code) || networkCodes.test(code);
+  return clientMessages.test(error.message);
 }

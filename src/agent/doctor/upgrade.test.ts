@@ -1,4 +1,4 @@
-import { upgradeChecks, type UpgradeFacts } from './engine.rules.ts';
+import { upgradeChecks, type UpgradeFacts } from './upgrade.ts';
 
 const service = { name: 'migrate', image: 'a', kind: 'job' as const, jobReason: 'restart' as const, after: [] };
 const healthcheck = {} as UpgradeFacts['services'][number]['healthcheck'];

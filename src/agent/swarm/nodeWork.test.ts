@@ -1,4 +1,5 @@
-import { endsOfJob, imageRemoval, type SwarmTask } from './stackTask.rules.ts';
+import { endsOfJob, imageRemoval } from './nodeWork.ts';
+import type { SwarmTask } from './stackTask.rules.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { bundleStorageTests } from '../../../fixtures/suites/tenancy/bundleStorageTests.ts';
-import { createDirectoryStorage } from './bundleDirectory.ts';
+import { createDirectoryStorage } from './bundleStorage.ts';
 
 const sha256 = 'a'.repeat(64);
 
