@@ -79,6 +79,22 @@ export const deferringFacts = {
   }),
 };
 
+const Violation = Type.Object(
+  {
+    by: Type.Enum(['trust', 'policy'], { description: 'The key of config.yaml that it violates.' }),
+    service: Nullable(Type.String({ description: 'Null for the whole bundle.' })),
+    detail: Type.String(),
+  },
+  {
+    title: 'Violation',
+    description: 'Something that runs on a host, and that its trust or its policy no longer allows.',
+  },
+);
+export type Violation = Static<typeof Violation>;
+
+/** Parts of the applied release that settings of the host no longer allow. */
+export const violations = Type.Optional(Type.Array(Violation, { maxItems }));
+
 /** The swarm that a host is a manager of. */
 export const Swarm = Type.Object(
   {
@@ -112,6 +128,7 @@ export const CheckIn = Type.Object(
     containers: Type.Array(Container),
     ...deferringFacts,
     policy: Type.Optional(HostPolicy),
+    violations,
     swarm: Type.Optional(Swarm),
   },
   { title: 'CheckIn' },

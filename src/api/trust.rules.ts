@@ -28,7 +28,10 @@ export interface ImageRule extends TrustSettings {
 }
 
 /** The rule with the longest path that covers a repository (`registry/path`); null without one. */
-export function ruleFor(rules: readonly ImageRule[], repository: string): ImageRule | null {
+export function ruleFor<Rule extends Pick<ImageRule, 'repository'>>(
+  rules: readonly Rule[],
+  repository: string,
+): Rule | null {
   const fitting = rules.filter((rule) => `${repository}/`.startsWith(`${rule.repository}/`));
   return fitting.toSorted((one, other) => other.repository.length - one.repository.length)[0] ?? null;
 }

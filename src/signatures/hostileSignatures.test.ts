@@ -92,7 +92,7 @@ it.each<[string, KeylessOptions, RegExp]>([
   [
     'another subject',
     { subject: 'intern@example.com' },
-    /it is by intern@example\.com \(https:\/\/id\.example\), who is not trusted/,
+    /^signature 1: subject: it is by intern@example\.com \(https:\/\/id\.example\), who is not trusted/,
   ],
   ['a subject that begins with the trusted one', { subject: 'release@example.com.evil.example' }, /who is not trusted/],
   ['a subject that ends with the trusted one', { subject: 'not-release@example.com' }, /who is not trusted/],
@@ -105,20 +105,24 @@ it.each<[string, KeylessOptions, RegExp]>([
   [
     'no promise of the log, so without a verified time',
     { promise: false },
-    /TIMESTAMP_ERROR: expected 1 timestamps, got 0/,
+    /time: it has no verified time .* of release@example\.com was valid \(TIMESTAMP_ERROR: expected 1 timestamps, got 0\)/,
   ],
-  ['no log of certificates', { certificateLogged: false }, /CERTIFICATE_ERROR: expected 1 SCTs, got 0/],
+  [
+    'no log of certificates',
+    { certificateLogged: false },
+    /instance: no certificate log .*\(CERTIFICATE_ERROR: expected 1 SCTs, got 0\)/,
+  ],
   [
     'a certificate that had expired when the log took it in',
     { validFrom: ago(2 * hour), validUntil: ago(hour) },
-    /CERTIFICATE_ERROR/,
+    /time: the certificate of release@example\.com is valid from \S+Z to \S+Z, .*\(CERTIFICATE_ERROR/,
   ],
   [
     'a certificate that was not valid yet',
     { validFrom: new Date(Date.now() + hour), validUntil: new Date(Date.now() + day) },
-    /CERTIFICATE_ERROR/,
+    /time: .*CERTIFICATE_ERROR/,
   ],
-  ['a time before the log and the authority were valid', { loggedAt: ago(800 * day) }, /_ERROR/],
+  ['a time before the log and the authority were valid', { loggedAt: ago(800 * day) }, /time: .*_ERROR/],
 ])('a certificate with %s is refused', (_what, options, fault) => {
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim), options), byIdentity)).toMatch(fault);
 });
@@ -144,7 +148,14 @@ it('subject and issuer of two identities do not make a third', () => {
 
 it('the authority, the log and the promises of another instance are refused', () => {
   const [other, statement] = [newSigstore(), statementAbout(sha256, claim)];
-  expect(faultOf(other.sign(statement), byIdentity)).toMatch(/_ERROR/);
+  expect(faultOf(other.sign(statement), byIdentity)).toMatch(
+    /root: no authority of the trust root issued the certificate of release@example\.com; .*another Sigstore instance/,
+  );
+  const rest = JSON.parse(other.trustRoot()) as object;
+  const mixed = { ...rest, tlogs: (JSON.parse(sigstore.trustRoot()) as { tlogs: object }).tlogs };
+  expect(faultOf(other.sign(statement), { ...byIdentity, root: JSON.stringify(mixed) })).toMatch(
+    /instance: its transparency log is not in the trust root/,
+  );
   const [own, foreign] = [sigstore.sign(statement), sigstore.sign(statement)];
   const { tlogEntries } = foreign.verificationMaterial;
   const exchanged = { ...own, verificationMaterial: { ...own.verificationMaterial, tlogEntries } };

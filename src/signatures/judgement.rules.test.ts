@@ -1,4 +1,14 @@
-import { falseFieldOf, judgeClaims, signatureRefusal, signersOf } from './judgement.rules.ts';
+import {
+  describeUntrusted,
+  falseFieldOf,
+  judgeClaims,
+  signatureRefusal,
+  signersOf,
+  type SignedRelease,
+  type SignersNow,
+  type TrustNow,
+  untrustedNow,
+} from './judgement.rules.ts';
 
 const claim = { name: 'shop', env: 'eu-1', version: '1.2', sequence: 3 };
 
@@ -53,4 +63,110 @@ it('reports ten faults, and the number of further ones', () => {
   const detailOf = (count: number) => signatureRefusal({ ...verdict, count, faults: faults.slice(0, count) })?.detail;
   expect(detailOf(12)).toMatch(/; signature 10: x; and 2 more$/);
   expect(detailOf(10)).toMatch(/; signature 10: x$/);
+});
+
+describe('what runs without enough signers who are trusted now', () => {
+  const issuer = 'https://issuer.example';
+  const tags = 'https://forge.example/acme/.github/workflows/release.yml@refs/tags/';
+  const trusted = (signers: Partial<SignersNow>): SignersNow => ({
+    ...{ threshold: 1, keys: [], identities: [], root: null },
+    ...signers,
+  });
+  const [oldKey, newKey] = ['old', 'new'].map((name) => ({ path: `/t/${name}.pub`, signer: `key SHA256:${name}` }));
+  const byNew = trusted({ keys: [newKey!] });
+  const byBoth = (threshold: number) => trusted({ threshold, keys: [oldKey!, newKey!] });
+  const bundles = (now: SignersNow): TrustNow => ({ bundles: now, images: null });
+  const images = (now: SignersNow, ...rules: (SignersNow & { repository: string })[]): TrustNow => ({
+    bundles: null,
+    images: { ...now, rules },
+  });
+  const applied: SignedRelease = {
+    signers: [oldKey!.signer],
+    services: [{ name: 'web' }],
+    verified_images: [{ service: 'web', repository: 'ghcr.io/acme/web', signers: [oldKey!.signer] }],
+  };
+  const theft = 'is signed by key SHA256:old, no longer trusted here; 1 signature required, from';
+
+  it.each<[string, SignedRelease, TrustNow, string[]]>([
+    ['nothing without a trust', { services: [{ name: 'web' }] }, { bundles: null, images: null }, []],
+    ['nothing while a signer is trusted', applied, bundles(byBoth(1)), []],
+    [
+      'a bundle of a removed key',
+      applied,
+      bundles(byNew),
+      ['the applied bundle is signed by key SHA256:old, no longer trusted here; missing: /t/new.pub (key SHA256:new)'],
+    ],
+    [
+      'a bundle of a removed key, where several signers are trusted',
+      applied,
+      bundles(trusted({ keys: [newKey!], identities: [{ issuer, subject: 'kim@acme.example' }] })),
+      [`the applied bundle ${theft} /t/new.pub (key SHA256:new), kim@acme.example (${issuer})`],
+    ],
+    [
+      'a bundle with fewer signers than a raised threshold',
+      applied,
+      bundles(byBoth(2)),
+      ['the applied bundle is signed by key SHA256:old, and that is not enough; missing: /t/new.pub (key SHA256:new)'],
+    ],
+    [
+      'a bundle that was applied before signatures were required',
+      { services: [] },
+      bundles(byBoth(1)),
+      [
+        'the applied bundle was applied without a verified signature; 1 signature required, from /t/old.pub (key SHA256:old), /t/new.pub (key SHA256:new)',
+      ],
+    ],
+    [
+      'a bundle where no signer can be verified any more',
+      applied,
+      bundles(trusted({})),
+      ['the applied bundle is signed by key SHA256:old, no longer trusted here; no other signer is trusted here'],
+    ],
+    [
+      'nothing of a tag that a wildcard still covers',
+      { services: [], signers: [`${tags}v2 (${issuer})`] },
+      bundles(trusted({ identities: [{ issuer, subject: `${tags}*` }] })),
+      [],
+    ],
+    [
+      'nothing of a wildcard that is still trusted',
+      { services: [], signers: [`${tags}* (${issuer})`] },
+      bundles(trusted({ identities: [{ issuer, subject: `${tags}*` }] })),
+      [],
+    ],
+    [
+      'a wildcard that was narrowed',
+      { services: [], signers: [`${tags}* (${issuer})`] },
+      bundles(trusted({ identities: [{ issuer, subject: `${tags}v*` }] })),
+      [`the applied bundle is signed by ${tags}* (${issuer}), no longer trusted here; missing: ${tags}v* (${issuer})`],
+    ],
+    [
+      'an identity of another issuer',
+      { services: [], signers: ['kim@acme.example (https://other.example)'] },
+      bundles(trusted({ identities: [{ issuer, subject: 'kim@acme.example' }] })),
+      [
+        `the applied bundle is signed by kim@acme.example (https://other.example), no longer trusted here; missing: kim@acme.example (${issuer})`,
+      ],
+    ],
+    [
+      'nothing of an image whose rule trusts its signer',
+      applied,
+      images(byNew, { ...byBoth(1), repository: 'ghcr.io/acme' }),
+      [],
+    ],
+    [
+      'an image whose rule no longer trusts its signer',
+      applied,
+      images(byBoth(1), { ...byNew, repository: 'ghcr.io/acme' }),
+      ['the image of web is signed by key SHA256:old, no longer trusted here; missing: /t/new.pub (key SHA256:new)'],
+    ],
+    [
+      'an image that was applied before signatures were required',
+      { services: [{ name: 'web' }] },
+      images(byNew),
+      ['the image of web was applied without a verified signature; missing: /t/new.pub (key SHA256:new)'],
+    ],
+  ])('is %s', (_what, release, trust, sentences) => {
+    expect(untrustedNow(release, trust).map(describeUntrusted)).toEqual(sentences);
+  });
 });

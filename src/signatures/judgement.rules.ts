@@ -1,4 +1,5 @@
 import type { Refusal } from '../../machines/refusals.ts';
+import { isIdentity, type ImageRule, ruleFor, type TrustedIdentity } from '../api/trust.rules.ts';
 import type { BundleClaim } from './trust.ts';
 
 /** A signature that is genuine, by somebody who is trusted, of the archive. */
@@ -88,4 +89,112 @@ function signedBy(signers: readonly string[]): string {
 /** Why one signature is not accepted; the message is the reason, in printable text. */
 export class SignatureFault extends Error {
   override name = 'SignatureFault';
+}
+
+/** The usable signers in `trust.bundles`, `trust.images` or one of its rules, as they are on the host now. */
+export interface SignersNow {
+  threshold: number;
+  /** Files of usable public keys, and the signer that each is (`key SHA256:…`). */
+  keys: readonly { path: string; signer: string }[];
+  /** Empty without a readable trust root. */
+  identities: readonly TrustedIdentity[];
+  /** File of the trust root, and its sha256 in hex; null without a readable one. */
+  root: { path: string; sha256: string } | null;
+}
+
+/** The signers that a host trusts now; null where it requires no signature. */
+export interface TrustNow {
+  bundles: SignersNow | null;
+  images: (SignersNow & { rules: readonly (SignersNow & Pick<ImageRule, 'repository' | 'signed_as'>)[] }) | null;
+}
+
+/** The signers of all usable key files, by path. */
+export function keySignersOf({ bundles, images }: TrustNow): Map<string, string> {
+  const all = [bundles, images, ...(images?.rules ?? [])].flatMap((each) => each?.keys ?? []);
+  return new Map(all.map(({ path, signer }) => [path, signer]));
+}
+
+/** A release with the signers that were verified when it was applied; none if the host required no signature then. */
+export interface SignedRelease {
+  signers?: readonly string[];
+  services: readonly { name: string }[];
+  verified_images?: readonly SignedImageRecord[];
+}
+
+interface SignedImageRecord {
+  service: string;
+  /** `registry/path`; absent if it contains a secret, and in older records. */
+  repository?: string | undefined;
+  signers: readonly string[];
+}
+
+/** A release, or the image of one of its services, that too few signers have signed who are trusted now. */
+export interface UntrustedNow {
+  /** The service whose image it is; null for the bundle. */
+  service: string | null;
+  /** The signers that were verified when it was applied. */
+  signers: readonly string[];
+  /** Its signers that are trusted now. */
+  trusted: readonly string[];
+  /** The signers that count for it. */
+  required: SignersNow;
+}
+
+/**
+ * The bundle, if too few of its recorded signers are trusted now, then images of its services in the same situation.
+ * Compares names of signers; no signature is verified again.
+ */
+export function untrustedNow(release: SignedRelease, { bundles, images }: TrustNow): UntrustedNow[] {
+  const { signers = [], services, verified_images: verified = [] } = release;
+  const ofImages = (name: string): UntrustedNow[] => {
+    const image = verified.find(({ service }) => service === name);
+    if (images === null) return [];
+    const required = ruleFor(images.rules, image?.repository ?? '') ?? images;
+    return judgeSigners(name, image?.signers ?? [], required);
+  };
+  return [
+    ...(bundles === null ? [] : judgeSigners(null, signers, bundles)),
+    ...services.flatMap(({ name }) => ofImages(name)),
+  ];
+}
+
+function judgeSigners(service: string | null, signers: readonly string[], required: SignersNow): UntrustedNow[] {
+  const trusted = signers.filter((signer) => isTrusted(signer, required));
+  return trusted.length >= required.threshold ? [] : [{ service, signers, trusted, required }];
+}
+
+function isTrusted(signer: string, { keys, identities }: SignersNow): boolean {
+  const [, subject, issuer] = /^(.*) \(([^()]*)\)$/s.exec(signer) ?? [];
+  if (subject === undefined || issuer === undefined) return keys.some((key) => key.signer === signer);
+  return identities.some((each) => isIdentity(each, { issuer, subject }));
+}
+
+/** One sentence about an untrusted bundle or image: who signed it, and who must, by file and fingerprint. */
+export function describeUntrusted({ service, signers, trusted, required }: UntrustedNow): string {
+  const what = service === null ? 'the applied bundle' : `the image of ${service}`;
+  const lost = signers.filter((signer) => !trusted.includes(signer));
+  const signed = [
+    ...(signers.length === 0 ? ['was applied without a verified signature'] : []),
+    ...(lost.length === 0 ? [] : [`is signed by ${lost.join(', ')}, no longer trusted here`]),
+    ...(trusted.length === 0 ? [] : [`is signed by ${trusted.join(', ')}, and that is not enough`]),
+  ];
+  return `${what} ${signed.join(', and ')}; ${describeRequired(required, trusted)}`;
+}
+
+function describeRequired({ threshold, keys, identities }: SignersNow, present: readonly string[]): string {
+  const all = [
+    ...keys.map(({ path, signer }) => ({ signer, name: `${path} (${signer})` })),
+    ...identities.map((each) => ({ signer: identityName(each), name: identityName(each) })),
+  ];
+  if (new Set(all.map(({ signer }) => signer)).size > threshold) {
+    const signatures = threshold === 1 ? '1 signature' : `${threshold} signatures`;
+    return `${signatures} required, from ${all.map(({ name }) => name).join(', ')}`;
+  }
+  const missing = all.filter(({ signer }) => !present.includes(signer)).map(({ name }) => name);
+  return missing.length === 0 ? 'no other signer is trusted here' : `missing: ${missing.join(', ')}`;
+}
+
+/** The name under which signatures by an identity are recorded. */
+export function identityName({ issuer, subject }: TrustedIdentity): string {
+  return `${subject} (${issuer})`;
 }

@@ -1,9 +1,20 @@
-import { signatureLimits, type TrustSettings } from '../api/trust.rules.ts';
+import { createHash } from 'node:crypto';
+import type { Violation } from '../api/agentSchemas.ts';
+import { type ImageTrustSettings, signatureLimits, type TrustSettings } from '../api/trust.rules.ts';
 import { readRegularFile } from '../core/files.ts';
 import { duplicateKeys } from '../core/json.rules.ts';
 import { printable } from '../core/text.rules.ts';
-import { judgeClaims, SignatureFault, type SignatureJudgement } from './judgement.rules.ts';
-import { type BundleClaim, type BundleTrust, readPublicKey } from './trust.ts';
+import {
+  describeUntrusted,
+  judgeClaims,
+  SignatureFault,
+  type SignatureJudgement,
+  type SignedRelease,
+  type SignersNow,
+  type TrustNow,
+  untrustedNow,
+} from './judgement.rules.ts';
+import { type BundleClaim, type BundleTrust, keyName, readPublicKey } from './trust.ts';
 import type { RootEnd } from './verifySignatures.ts';
 
 /** A trust with its files read, and one line for each file that cannot be used. */
@@ -32,6 +43,55 @@ export async function readTrust(settings: TrustSettings): Promise<ReadTrust & { 
     trust: { ...trust, root: text },
     problems: [...problems, ...(problem === null ? [] : [problem])],
     rootEnds: root === null || typeof root === 'string' ? [] : rootEnds(root),
+  };
+}
+
+/** Reads what a host trusts now; files that cannot be used count for nothing, and the content of a trust root is not looked at. */
+export function readTrustNow({ bundles, images }: HostTrustSettings): TrustNow {
+  const rules = (images?.rules ?? []).map((rule) => ({ ...rule, ...signersNow(rule) }));
+  return {
+    bundles: bundles === null ? null : signersNow(bundles),
+    images: images === null ? null : { ...signersNow(images), rules },
+  };
+}
+
+/** The parts of the applied release that too few trusted signers have signed; empty while nothing is applied. */
+export function trustViolations(trust: HostTrustSettings, applied: AppliedRelease): Violation[] {
+  const { applied_sha, applied_signers: signers = [], applied_images: verified_images = [], services } = applied;
+  if (applied_sha === null || (trust.bundles === null && trust.images === null)) return [];
+  const names = new Set([...verified_images.map(({ service }) => service), ...services]);
+  const release = { signers, verified_images, services: [...names].sort().map((name) => ({ name })) };
+  return untrustedNow(release, readTrustNow(trust)).map((each) => ({
+    by: 'trust',
+    service: each.service,
+    detail: describeUntrusted(each),
+  }));
+}
+
+/** The applied release in state.json, and the services that have containers. */
+interface AppliedRelease {
+  applied_sha: string | null;
+  applied_signers?: readonly string[];
+  applied_images?: NonNullable<SignedRelease['verified_images']>;
+  services: readonly string[];
+}
+
+interface HostTrustSettings {
+  bundles: TrustSettings | null;
+  images: ImageTrustSettings | null;
+}
+
+function signersNow({ threshold = 1, keys = [], identities = [], root: path }: TrustSettings): SignersNow {
+  const { text = null } = path === undefined ? {} : readTrusted(path, maxRootBytes, () => null);
+  return {
+    threshold,
+    keys: keys.flatMap((key) => {
+      const read = readPublicKey(readTrusted(key, maxKeyBytes, () => null).text ?? '');
+      return typeof read === 'string' ? [] : [{ path: key, signer: keyName(read.hint) }];
+    }),
+    identities: text === null ? [] : identities,
+    root:
+      text === null || path === undefined ? null : { path, sha256: createHash('sha256').update(text).digest('hex') },
   };
 }
 

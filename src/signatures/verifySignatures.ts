@@ -5,7 +5,7 @@ import { TrustedRoot } from '@sigstore/protobuf-specs';
 import { type SignedEntity, toSignedEntity, toTrustMaterial, type TrustMaterial, Verifier } from '@sigstore/verify';
 import { isIdentity } from '../api/trust.rules.ts';
 import { printable } from '../core/text.rules.ts';
-import { SignatureFault, type Verification, type VerifiedSignature } from './judgement.rules.ts';
+import { identityName, SignatureFault, type Verification, type VerifiedSignature } from './judgement.rules.ts';
 import { readSignature, statementIn } from './readSignature.ts';
 import { type BundleTrust, keyName, type PublicKey, readPublicKey } from './trust.ts';
 
@@ -159,12 +159,63 @@ function verifyByCertificate(entity: SignedEntity, { trust, root }: Context): st
   if (root === null || trust.identities.length === 0)
     throw new SignatureFault('it is by the holder of a certificate, and no identity is trusted');
   const thresholds = { ctlogThreshold: 1, tlogThreshold: 1, timestampThreshold: 1 };
-  const { identity } = new Verifier(materialOf(root), thresholds).verify(entity);
+  const { identity } = verified(() => new Verifier(materialOf(root), thresholds).verify(entity), entity, root);
   const [subject, issuer] = [identity?.subjectAlternativeName ?? '', identity?.extensions?.issuer ?? ''];
   const trusted = trust.identities.find((each) => isIdentity(each, { issuer, subject }));
   if (trusted === undefined)
-    throw new SignatureFault(`it is by ${printable(subject)} (${printable(issuer)}), who is not trusted`);
-  return `${trusted.subject} (${issuer})`;
+    throw new SignatureFault(`subject: it is by ${printable(subject)} (${printable(issuer)}), who is not trusted`);
+  return identityName({ subject: trusted.subject, issuer });
+}
+
+/** Verifies; an error of the library says which part of the trust does not fit: root, time or instance. */
+function verified<T>(verify: () => T, entity: SignedEntity, root: TrustRoot): T {
+  try {
+    return verify();
+  } catch (error) {
+    const part = partOf(error as { code?: string; message: string }, entity, root);
+    throw part === null ? error : new SignatureFault(`${part} (${reasonOf(error)})`);
+  }
+}
+
+/** Null also for a certificate that cannot be read. */
+function partOf(...[error, entity, root]: Parameters<typeof unfittingPart>): string | null {
+  try {
+    return unfittingPart(error, entity, root);
+  } catch {
+    return null;
+  }
+}
+
+/** A certificate of another Sigstore instance has another authority and other logs than the trust root. */
+function unfittingPart(
+  { code = '', message }: { code?: string; message: string },
+  { key, tlogEntries }: SignedEntity,
+  { certificateAuthorities, tlogs }: TrustRoot,
+): string | null {
+  if (key.$case !== 'certificate') return null;
+  const { certificate } = key;
+  const by = printable(certificate.subjectAltName ?? 'somebody without a name');
+  if (code === 'TIMESTAMP_ERROR') return `time: it has no verified time at which the certificate of ${by} was valid`;
+  if (message.includes('SCT')) return `instance: no certificate log of the trust root knows the certificate of ${by}`;
+  const isKnownLog = ({ logId }: (typeof tlogEntries)[number]) => tlogs.some((log) => log.logID.equals(logId.keyId));
+  if (code.startsWith('TLOG') && !tlogEntries.every(isKnownLog))
+    return `instance: its transparency log is not in the trust root; it may be of another Sigstore instance`;
+  if (code !== 'CERTIFICATE_ERROR') return null;
+  const authorities = certificateAuthorities.flatMap(({ certChain }) => certChain);
+  if (!authorities.some((authority) => isIssuedBy(certificate, authority)))
+    return `root: no authority of the trust root issued the certificate of ${by}; it may be of another Sigstore instance`;
+  const [from, until] = [certificate.notBefore, certificate.notAfter].map((time) => time.toISOString());
+  return `time: the certificate of ${by} is valid from ${from} to ${until}, and it or its authority was not when it signed`;
+}
+
+type Certificate = TrustMaterial['certificateAuthorities'][number]['certChain'][number];
+
+function isIssuedBy(certificate: Certificate, authority: Certificate): boolean {
+  try {
+    return authority.subject.equals(certificate.issuer) && certificate.verify(authority);
+  } catch {
+    return false;
+  }
 }
 
 function materialOf(root: TrustRoot | null, publicKey: TrustMaterial['publicKey'] = noKey): TrustMaterial {

@@ -180,7 +180,9 @@ function requireSigned(
     else {
       const { digest, signers } = verdict;
       const pin = (name: string) => (rendered.includes('@') ? name : `${name}@${digest}`);
-      verified.push({ service, image: pin(image), digest, signers });
+      const repository = repositoryOf(parseImageReference(rendered));
+      const named = deps.vault.isSecretFree(repository) ? { repository } : {};
+      verified.push({ service, image: pin(image), digest, ...named, signers });
       pinned.set(service, { ...definition, image: deps.vault.conceal(pin(rendered)) });
     }
   }

@@ -4,8 +4,9 @@ import { Fault, isInterruption, offlineFault, supersededFault } from '../../../m
 import type { ApplyStart } from '../../../machines/services.ts';
 import type { DesiredState, FaultFacts, ObservedState, ReportedContainer } from '../../../machines/types.ts';
 import { type CheckInRequest, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
-import { isDefaultPolicy } from '../../api/hostPolicy.rules.ts';
+import { isDefaultPolicy, policyBounds } from '../../api/hostPolicy.rules.ts';
 import { bootTimeNow, monotonicMs } from '../../core/clock.ts';
+import { trustViolations } from '../../signatures/signatureFiles.ts';
 import type { CheckInBackoff } from '../state/state.rules.ts';
 import { callAuthenticated, type TokenDependencies } from '../token/token.ts';
 import { peerNames } from '../transport/classifyError.rules.ts';
@@ -165,7 +166,9 @@ const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' }
 
 /** Builds the check-in body, without the hold and window fields. */
 function requestOf({ settings, state, version }: CheckInDependencies, observed: ObservedState): CheckInRequest {
-  const { env, site, transport, laptop_mode, interval_s, limits, policy } = settings;
+  const { env, site, transport, laptop_mode, interval_s, limits, policy, trust } = settings;
+  const services = observed.containers.map(({ service }) => service);
+  const violations = trustViolations(trust, { ...state.state, services }).slice(0, policyBounds.entries);
   return {
     agent: { version, transport, laptop_mode, interval_s },
     env,
@@ -178,6 +181,7 @@ function requestOf({ settings, state, version }: CheckInDependencies, observed: 
       swarm: { ...observed.swarm, leader: observed.engineAvailable && observed.leader === null },
     }),
     policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
+    ...(violations.length > 0 && { violations }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Violation } from '../../api/agentSchemas.ts';
 import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
 import { isBelow, isUnseen, touches } from '../../bundle/policy/policyHost.rules.ts';
@@ -27,18 +28,24 @@ export interface TrustCheckFacts {
    * authority or log.
    */
   rootEnds: readonly { what: string; end: Date | null }[];
-  /** The signers of the applied bundle, or of its images; null while nothing is applied. */
-  appliedSigners: readonly string[] | null;
   now: Date;
 }
 
 /** How many days before its expiry a trust root has to be replaced. */
 const warningDays = 30;
 
-/** Checks that enough signers can be verified, now and for the next weeks (spec §18). */
-export function checkTrust(trusts: readonly TrustCheckFacts[]): Check {
-  const summaries = trusts.flatMap((facts) => [trustSummary(facts.signed, facts.settings), ...idleKeys(facts)]);
-  return checkResult('trust', summaries.join('; '), trusts.flatMap(findingsOf));
+/** Where the steps against a stolen key, and for the change of a key, are. */
+const unsignedFix =
+  'promote a bundle with enough trusted signatures; after a theft see "Respond to a stolen key" in host-policy.md';
+
+/**
+ * Checks that enough signers can be verified, now and for the next weeks, and that they have signed what runs here (spec
+ * §18).
+ */
+export function checkTrust(trusts: readonly TrustCheckFacts[], violations: readonly Violation[]): Check {
+  const summaries = trusts.map(({ signed, settings, keySigners }) => trustSummary(signed, settings, keySigners));
+  const untrusted = violations.map(({ detail }) => ({ problem: detail, fix: unsignedFix }));
+  return checkResult('trust', summaries.join('; '), [...untrusted, ...trusts.flatMap(findingsOf)]);
 }
 
 function findingsOf(facts: TrustCheckFacts): Finding[] {
@@ -51,8 +58,8 @@ function findingsOf(facts: TrustCheckFacts): Finding[] {
 }
 
 function thresholdProblems({ settings, keySigners }: TrustCheckFacts): string[] {
-  const { threshold = 1, identities = [] } = settings;
-  const signers = new Set(keySigners.values()).size + identities.length;
+  const { threshold = 1, keys = [], identities = [] } = settings;
+  const signers = new Set(keys.flatMap((path) => keySigners.get(path) ?? [])).size + identities.length;
   if (signers >= threshold) return [];
   return [`the threshold of ${threshold} cannot be met: ${signers} different signers can be verified`];
 }
@@ -65,15 +72,6 @@ function rootFindings({ settings, rootEnds, now }: TrustCheckFacts): Finding[] {
     const verb = end < now ? 'ended' : 'ends';
     return [{ problem: `the last ${what} of the trust root ${verb} at ${end.toISOString()}`, fix }];
   });
-}
-
-/** A replaced key no longer signs anything, and can be removed. */
-function idleKeys({ signed, keySigners, appliedSigners }: TrustCheckFacts): string[] {
-  if (appliedSigners === null) return [];
-  const what = signed === 'bundles' ? 'the applied bundle' : 'an image of the applied bundle';
-  return [...keySigners].flatMap(([path, signer]) =>
-    appliedSigners.includes(signer) ? [] : [`${path} did not sign ${what}`],
-  );
 }
 
 /** The policy of a host, and the resources of the host that it refers to. */

@@ -1,8 +1,8 @@
 import { access, constants, lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
+import type { Violation } from '../../api/agentSchemas.ts';
 import { isDefaultPolicy } from '../../api/hostPolicy.rules.ts';
-import type { TrustSettings } from '../../api/trust.rules.ts';
 import { fileFactsOf, groupName, ownerOf, runHostProgram } from '../../core/accounts.ts';
 import {
   type Check,
@@ -17,17 +17,17 @@ import {
   unknownCheck,
 } from '../../core/doctor.rules.ts';
 import { isENOENT } from '../../core/errors.rules.ts';
-import { readTrust } from '../../signatures/signatureFiles.ts';
-import { keyName, readPublicKey } from '../../signatures/trust.ts';
+import { keySignersOf } from '../../signatures/judgement.rules.ts';
+import { readTrust, readTrustNow, trustViolations } from '../../signatures/signatureFiles.ts';
 import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
 import type { AgentScope } from '../config/namedEnvs.ts';
-import type { Settings, Signed } from '../config/settings.ts';
+import type { Settings } from '../config/settings.ts';
 import { identityLifeOf } from '../transport/transport.ts';
 import { type Containers, createContainers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';
+import { Releases } from '../release/releases.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
-import type { State } from '../state/state.rules.ts';
 import { readState } from '../state/stateFile.ts';
 import { trustsOf } from '../status/status.rules.ts';
 import {
@@ -173,35 +173,26 @@ async function isWatched(): Promise<Fact<boolean>> {
   return { known: stdout.includes('ActiveState=active') };
 }
 
-/** Checks the keys and trust roots that verify the signatures of bundles and images. */
+/** Checks the keys and trust roots that verify the signatures of bundles and images, and who signed what runs here. */
 export async function examineTrust(context: DoctorContext): Promise<Check> {
-  const trusts = trustsOf(context.settings.trust);
+  const { configPath, host, settings } = context;
+  const trusts = trustsOf(settings.trust);
   if (trusts.length === 0) return inapplicableCheck('trust', 'bundles and images need no signature here');
-  return checkTrust(await Promise.all(trusts.map(([signed, settings]) => factsOf(signed, settings, context))));
+  const keySigners = keySignersOf(readTrustNow(settings.trust));
+  const facts = trusts.map(async ([signed, own]): Promise<TrustCheckFacts> => {
+    const { problems, rootEnds } = await readTrust(own);
+    return { ...{ signed, settings: own, configPath, problems, rootEnds, keySigners }, now: host.now };
+  });
+  const check = checkTrust(await Promise.all(facts), await violationsOf(context));
+  return 'unknown' in host.state && check.findings.length === 0 ? unknownCheck('trust', host.state.unknown) : check;
 }
 
-async function factsOf(
-  signed: Signed,
-  settings: TrustSettings,
-  { configPath, host }: DoctorContext,
-): Promise<TrustCheckFacts> {
-  const { problems, rootEnds } = await readTrust(settings);
+async function violationsOf({ host, settings }: DoctorContext): Promise<Violation[]> {
   const state = 'known' in host.state ? host.state.known : null;
-  return {
-    ...{ signed, settings, configPath, problems, rootEnds, now: host.now },
-    keySigners: new Map((await Promise.all((settings.keys ?? []).map(signerOf))).flat()),
-    appliedSigners: state === null || state.applied_sha === null ? null : appliedSigners(signed, state),
-  };
-}
-
-function appliedSigners(signed: Signed, { applied_signers = [], applied_images = [] }: State): readonly string[] {
-  return signed === 'bundles' ? applied_signers : applied_images.flatMap(({ signers }) => signers);
-}
-
-async function signerOf(path: string): Promise<[string, string][]> {
-  const [pem] = (await readTrust({ keys: [path] })).trust.keys;
-  const key = pem === undefined ? 'missing' : readPublicKey(pem);
-  return typeof key === 'string' ? [] : [[path, keyName(key.hint)]];
+  if (state === null || state.applied_sha === null || state.env !== settings.env) return [];
+  const releases = new Releases(settings.state_dir, join(settings.state_dir, state.env));
+  const services = (await releases.readRecord(state.applied_sha))?.services ?? [];
+  return trustViolations(settings.trust, { ...state, services: services.map(({ name }) => name) });
 }
 
 /** Checks the host's policy against its paths and the engine's networks and volumes. */

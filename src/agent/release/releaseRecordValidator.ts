@@ -61,7 +61,17 @@ const recordSchema = Type.Object({
   /** The signers of the bundle. */
   signers: Type.Optional(List(Name)),
   /** Images whose signatures were verified. */
-  verified_images: Type.Optional(List(Type.Object({ service: Name, image: Name, digest: Name, signers: List(Name) }))),
+  verified_images: Type.Optional(
+    List(
+      Type.Object({
+        service: Name,
+        image: Name,
+        digest: Name,
+        repository: Type.Optional(Name),
+        signers: List(Name),
+      }),
+    ),
+  ),
   /** One-shots that finished in this release, or unchanged in the previous one. */
   jobs: Type.Optional(
     Type.Unsafe<OneShot[]>(Type.Array(Type.Object({ service: Name, fingerprint: Name, image: Name, volumes: Names }))),

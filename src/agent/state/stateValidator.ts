@@ -63,6 +63,8 @@ const VerifiedImage = Type.Object({
   image: Text,
   /** `sha256:…` of its manifest, or of its index for a multi-architecture image. */
   digest: Text,
+  /** `registry/path`; absent if it contains a secret. */
+  repository: Type.Optional(Text),
   signers: SomeNames,
 });
 

@@ -15,7 +15,7 @@ const settings = {
   trust: { bundles: null, images: null },
 } as const;
 const facts = {
-  ...{ version: '0.2.0', token: true, deferring: {}, lock: { held: false, pid: null, since: null } },
+  ...{ version: '0.2.0', token: true, deferring: {}, violations: [], lock: { held: false, pid: null, since: null } },
   ...{ now: new Date(at), bootTime: { boot: 'b1', uptime_s: 100 } },
   seen: { known: { containers: [], troubles: [] } },
 } satisfies StatusFacts;

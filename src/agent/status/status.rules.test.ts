@@ -16,7 +16,7 @@ const settings = {
   trust: { bundles: null, images: null },
 } as const;
 const facts = {
-  ...{ version: '0.2.0', token: true, deferring: {}, lock: { held: false, pid: null, since: null } },
+  ...{ version: '0.2.0', token: true, deferring: {}, violations: [], lock: { held: false, pid: null, since: null } },
   ...{ now: new Date(at), bootTime: { boot: 'b1', uptime_s: 100 } },
   seen: { known: { containers: [], troubles: [] } },
 } satisfies StatusFacts;
@@ -297,15 +297,18 @@ const release = '/etc/deployd/trust/release.pub';
 const ops = { issuer: 'https://id.example', subject: 'ops@example.com' };
 
 it.each([
-  [{ keys: [release] }, `bundles signed by all of ${release}`],
-  [{ keys: [release], identities: [ops] }, `bundles signed by 1 of ${release}, ops@example.com (https://id.example)`],
+  [{ keys: [release] }, `bundles signed by all of ${release} (key SHA256:a)`],
+  [
+    { keys: [release], identities: [ops] },
+    `bundles signed by 1 of ${release} (key SHA256:a), ops@example.com (https://id.example)`,
+  ],
   [{ identities: [ops] }, 'bundles signed by all of ops@example.com (https://id.example)'],
   [
     { threshold: 2, identities: [ops], keys: [release] },
-    `bundles signed by all of ${release}, ops@example.com (https://id.example)`,
+    `bundles signed by all of ${release} (key SHA256:a), ops@example.com (https://id.example)`,
   ],
 ])('%j', (trust, text) => {
-  expect(trustSummary('bundles', trust)).toBe(text);
+  expect(trustSummary('bundles', trust, new Map([[release, 'key SHA256:a']]))).toBe(text);
 });
 
 it('shows which of the two must be signed', () => {

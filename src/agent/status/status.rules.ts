@@ -1,5 +1,6 @@
 import { endingNames, endings } from '../../../machines/endings.ts';
 import type { ReportedContainer, ServiceProblem, Sha } from '../../../machines/types.ts';
+import type { Violation } from '../../api/agentSchemas.ts';
 import type { DeferringFacts } from '../../api/checkIn.rules.ts';
 import { type HostPolicy, isDefaultPolicy, permitKeys } from '../../api/hostPolicy.rules.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
@@ -47,6 +48,8 @@ interface Status extends DeferringFacts {
    * `applied_signers`.
    */
   applied_images?: readonly VerifiedImage[];
+  /** Parts of the applied release that trust or policy no longer allow; absent without any. */
+  violations?: readonly Violation[];
   /** Ids of the swarm that the host was last seen in, and of its node there; absent if it never was in one. */
   swarm?: NonNullable<State['swarm']>;
   /** The trusted signers of the host; absent when it requires no signatures. */
@@ -86,6 +89,7 @@ export interface StatusFacts extends Pick<CheckInAgeFacts, 'now' | 'bootTime'> {
   seen: Fact<SeenServices>;
   token: boolean;
   deferring: DeferringFacts;
+  violations: readonly Violation[];
   /** Null when the lock cannot be read. */
   lock: { held: boolean; pid: number | null; since: string | null } | null;
 }
@@ -122,6 +126,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
     ...(((trust.bundles !== null && applied_sha !== null) || applied_signers.length > 0) && { applied_signers }),
     ...(((trust.images !== null && applied_sha !== null) || applied_images.length > 0) && { applied_images }),
+    ...(facts.violations.length > 0 && { violations: facts.violations }),
     ...(state.swarm && { swarm: state.swarm }),
     ...(trustsOf(trust).length > 0 && { trust }),
     ...(!isDefaultPolicy(policy) && { policy }),
@@ -204,6 +209,8 @@ interface StatusContext {
   state: State;
   /** Why the state file cannot be used, null when it is valid. */
   stateError: string | null;
+  /** The signers of usable key files, by path. */
+  keySigners?: ReadonlyMap<string, string>;
   now: Date;
 }
 
@@ -218,12 +225,13 @@ export function formatStatus(status: Status, context: StatusContext): string {
 function headlines(status: Status, { state, stateError }: StatusContext): string[] {
   const absent = status.token === 'ABSENT' ? ['token ABSENT'] : [];
   if (stateError !== null) return [...absent, stateError];
-  const { out_of_sync_reason: reason } = status;
-  if (reason !== undefined) return [...absent, reason.startsWith('unknown: ') ? reason : `not in sync: ${reason}`];
-  return absent.length > 0 ? absent : [`in sync: ${formatApplied(status, state) ?? 'nothing is to run here'}`];
+  const { out_of_sync_reason: reason, violations = [] } = status;
+  const lines = [...absent, ...violations.map(({ by, detail }) => `violates ${by}: ${detail}`)];
+  if (reason !== undefined) return [...lines, reason.startsWith('unknown: ') ? reason : `not in sync: ${reason}`];
+  return absent.length > 0 ? lines : [...lines, `in sync: ${formatApplied(status, state) ?? 'nothing is to run here'}`];
 }
 
-function rowsOf(status: Status, { state, now }: StatusContext): [string, string | null][] {
+function rowsOf(status: Status, { state, now, keySigners = new Map() }: StatusContext): [string, string | null][] {
   const { last_check_in: checkIn, last_outcome: outcome, failing, purge_pending: purge, lock } = status;
   const { env, site, transport, laptop_mode: isLaptop } = status;
   return [
@@ -256,7 +264,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
     ['reports', status.pending_reports === 0 ? null : `${status.pending_reports} wait for delivery`],
-    ['trust', status.trust === undefined ? null : formatTrust(status.trust)],
+    ['trust', status.trust === undefined ? null : formatTrust(status.trust, keySigners)],
     ['policy', status.policy === undefined ? null : policySummary(status.policy)],
     ['version', `deployd ${status.version}`],
   ];
@@ -267,9 +275,9 @@ function formatLost(lost: NonNullable<State['lost_volumes']>): string | null {
   return shown.length === 0 ? null : `${shown.join('; ')}; to accept it: sudo deployd accept-volumes`;
 }
 
-function formatTrust(trust: NonNullable<Status['trust']>): string {
+function formatTrust(trust: NonNullable<Status['trust']>, keySigners: ReadonlyMap<string, string>): string {
   return trustsOf(trust)
-    .map(([signed, settings]) => trustSummary(signed, settings))
+    .map(([signed, settings]) => trustSummary(signed, settings, keySigners))
     .join('; ');
 }
 
@@ -330,10 +338,10 @@ export function trustsOf({ bundles, images }: HostTrust): [Signed, OwnTrust][] {
   ];
 }
 
-/** The trusted signers of a host, in one line. */
-export function trustSummary(signed: Signed, trust: OwnTrust): string {
+/** The trusted signers of a host, in one line: keys by file and fingerprint. */
+export function trustSummary(signed: Signed, trust: OwnTrust, keySigners: ReadonlyMap<string, string>): string {
   const { threshold = 1, repository } = trust;
-  const signers = signersIn(trust);
+  const signers = signersIn(trust).map((name) => (keySigners.has(name) ? `${name} (${keySigners.get(name)})` : name));
   const what = repository === undefined ? signed : `${signed} of ${repository}`;
   return `${what} signed by ${signers.length === threshold ? 'all' : String(threshold)} of ${signers.join(', ')}`;
 }

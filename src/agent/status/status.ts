@@ -2,6 +2,8 @@ import { Fault } from '../../../machines/fault.ts';
 import type { ReportedContainer, ServiceProblem } from '../../../machines/types.ts';
 import { bootTimeNow } from '../../core/clock.ts';
 import type { Fact } from '../../core/doctor.rules.ts';
+import { keySignersOf } from '../../signatures/judgement.rules.ts';
+import { readTrustNow, trustViolations } from '../../signatures/signatureFiles.ts';
 import { readDeferringFacts } from '../checkIn/hold.ts';
 import { observe } from '../compose/observe.ts';
 import type { Settings } from '../config/settings.ts';
@@ -35,15 +37,18 @@ export async function status(settings: Settings, options: StatusOptions, out: Ou
   const credentials = openCredentials(settings);
   const { state, stateError } = await usableState(settings);
   const now = new Date();
+  const seen = await look(settings, { state, stateError }, options);
+  const containers = 'known' in seen ? seen.known.containers : [];
+  const services = containers.map(({ service }) => service);
   const result = statusOf(settings, state, {
     deferring: await readDeferringFacts(settings).catch((error: unknown) => warn(out, error, {})),
     version: options.version,
     token: await credentials.hasToken().catch((error: unknown) => warn(out, error, false)),
     lock: await readLock(settings.state_dir).catch((error: unknown) => warn(out, error, null)),
-    seen: await look(settings, { state, stateError }, options),
-    ...{ now, bootTime: bootTimeNow() },
+    violations: trustViolations(settings.trust, { ...state, services }),
+    ...{ seen, now, bootTime: bootTimeNow() },
   });
-  const context = { state, stateError, now };
+  const context = { state, stateError, now, keySigners: keySignersOf(readTrustNow(settings.trust)) };
   if (options.json && stateError !== null) out.error(stateError);
   for (const line of await credentials.warnings()) out.error(line);
   out.log(options.json ? JSON.stringify(result, null, 2) : formatStatus(result, context));
