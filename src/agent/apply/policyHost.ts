@@ -1,5 +1,5 @@
-import { realpath } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readlink, realpath } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
 import { hostMountSources } from '../../bundle/compose/mounts.rules.ts';
 import type { MergedFiles } from '../../bundle/compose/services.rules.ts';
@@ -33,14 +33,15 @@ const protectedDirectories = [
  * can allow. They are only collected if there is a policy.
  */
 export async function policyHostOf(
-  { settings, containers, compose }: { settings: Settings; containers: Containers; compose: Pick<Compose, 'version'> },
+  { settings, containers, compose }: { settings: Settings; containers: Containers; compose?: Pick<Compose, 'version'> },
   merged: MergedFiles,
   signal: AbortSignal,
 ): Promise<PolicyHost> {
   const { policy, orchestrator } = settings;
   const engineSockets = await engineSocketsOf(settings);
   const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
-  const version = orchestrator === 'compose' ? await catchFault(() => compose.version(signal)) : null;
+  const asksVersion = compose !== undefined && orchestrator === 'compose';
+  const version = asksVersion ? await catchFault(() => compose.version(signal)) : null;
   const composeVersion = version instanceof Fault ? null : version;
   const host = { orchestrator, policy, engineSockets, composeVersion };
   if (!isAsked) return { ...host, paths: null };
@@ -63,6 +64,7 @@ async function hostPathsOf(sources: readonly string[], host: HostParts): Promise
   if (sources.length === 0) return { resolved: new Map(), protectedPaths: [], mountedNow: [] };
   return {
     resolved: new Map(await Promise.all(sources.map(async (path) => [path, await targetOf(path)] as const))),
+    links: new Map(await Promise.all(sources.map(async (path) => [path, await linksOf(path)] as const))),
     protectedPaths: await protectedPathsOf(host),
     mountedNow: await mountsOf(host),
   };
@@ -83,25 +85,51 @@ export async function protectedPathsOf({ settings, containers, engineSockets }: 
 }
 
 /**
- * The host paths that containers of the project currently mount, directly or by volumes, and the host paths of
- * permitted volumes.
+ * The host paths that all containers of the engine mount, directly or by volumes, and the host paths of permitted
+ * volumes. Each is listed under every path at which the host has it.
  */
 async function mountsOf({ settings, containers }: HostParts): Promise<HostMount[]> {
-  const created = await containers.inspectProject();
+  const users = await containers.resourceUsers();
   const permitted = settings.policy.permit.volumes ?? [];
-  const foreign = permitted.length === 0 ? [] : await containers.volumes();
-  const devices = new Map([...created.volumes, ...foreign].map(({ name, options }) => [name, options['device'] ?? '']));
-  const mounts = created.containers.flatMap(({ Mounts }) => Mounts ?? []);
+  const hasVolumes = permitted.length > 0 || users.some(({ volumes }) => volumes.length > 0);
+  const volumes = hasVolumes ? await containers.volumes() : [];
+  const devices = new Map(volumes.map(({ name, options }) => [name, options['device'] ?? '']));
+  const project = `deployd-${settings.env}`;
   const mounted = [
-    ...mounts.map(({ Type, Name = '', Source, RW }) => {
-      return { path: Type === 'bind' ? Source : (devices.get(Name) ?? ''), isWritable: RW };
-    }),
+    ...users.flatMap(({ name, project: owner, mounted: own }) =>
+      own.map(({ path, volume, isWritable }) => {
+        const source = volume === null ? path : (devices.get(volume) ?? '');
+        return { path: source, isWritable, ...(owner !== project && { container: name }) };
+      }),
+    ),
     ...permitted.map((name) => ({ path: devices.get(name) ?? '', isWritable: true })),
   ];
+  const table = await readMounts();
   const ofHost = mounted.filter(({ path }) => path.startsWith('/'));
-  return Promise.all(
-    ofHost.map(async ({ path, isWritable }) => ({ path: (await targetOf(path)) ?? path, isWritable })),
-  );
+  const resolved = ofHost.map(async (mount) => ({ ...mount, path: (await targetOf(mount.path)) ?? mount.path }));
+  return (await Promise.all(resolved)).flatMap((mount) => [
+    mount,
+    ...otherPathsOf(mount.path, table).map((path) => ({ ...mount, path })),
+  ]);
+}
+
+/** Links that the kernel follows in one path. */
+const maxLinks = 40;
+
+/** Where the links are that a path leads through: their real directories, with their names. */
+async function linksOf(path: string): Promise<string[]> {
+  const links: string[] = [];
+  let [real, rest] = ['/', path.split('/')];
+  while (rest.length > 0 && links.length <= maxLinks) {
+    const [name = '', ...others] = rest;
+    const place = resolve(real, name);
+    const target = await readlink(place).catch(() => null);
+    if (target !== null) links.push(place);
+    rest = target === null ? others : [...target.split('/'), ...others];
+    if (target === null) real = place;
+    else if (target.startsWith('/')) real = '/';
+  }
+  return links;
 }
 
 /** These paths and their link targets. */

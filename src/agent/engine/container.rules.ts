@@ -64,6 +64,8 @@ export interface Mount {
   /** Only for a volume. */
   Name?: string;
   Destination?: string;
+  /** Whether the container may write there. */
+  RW?: boolean;
 }
 
 /** The networks that a container is attached to, by name. */

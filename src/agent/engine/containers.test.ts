@@ -180,7 +180,7 @@ describe('a container of Podman', () => {
 
 describe('listing resource users', () => {
   const mounts = [
-    { Type: 'bind', Source: '/srv/x' },
+    { Type: 'bind', Source: '/srv/x', RW: false },
     { Type: 'volume', Name: 'data', Source: '' },
   ];
   const networks = { Networks: { bridge: {} } };
@@ -191,6 +191,10 @@ describe('listing resource users', () => {
     image: 'app:1',
     imageId: 'sha256:1',
     mounts: ['/srv/x'],
+    mounted: [
+      { path: '/srv/x', volume: null, isWritable: false },
+      { path: '', volume: 'data', isWritable: true },
+    ],
     volumes: ['data'],
     networks: ['bridge'],
   };

@@ -22,6 +22,8 @@ export interface ResourceUser {
   imageId: string;
   /** Sources of its mounts on the host. */
   mounts: string[];
+  /** The same with their modes; of a volume also its name. */
+  mounted: { path: string; volume: string | null; isWritable: boolean }[];
   /** Names of its volumes and networks. */
   volumes: string[];
   networks: string[];
@@ -53,6 +55,7 @@ export function resourceUserOf(
     image: info.Config.Image,
     imageId: info.Image,
     mounts: info.Mounts.map(({ Source }) => Source).filter((source) => source !== ''),
+    mounted: info.Mounts.map(({ Source, Name = null, RW = true }) => ({ path: Source, volume: Name, isWritable: RW })),
     volumes: info.Mounts.flatMap(({ Name }) => Name ?? []),
     networks: Object.keys(info.NetworkSettings?.Networks ?? {}),
   };

@@ -6,9 +6,11 @@ import { pathAndAncestors } from '../archive/archiveEntries.rules.ts';
 export interface HostPaths {
   /** Where each path leads, all links resolved; null for one that is missing or that the agent cannot follow. */
   readonly resolved: ReadonlyMap<string, string | null>;
+  /** Where the links are that lead there, by path; absent for a path without links. */
+  readonly links?: ReadonlyMap<string, readonly string[]>;
   /** Paths that no bundle may reach: the agent's own, and the container engine's. Links are resolved. */
   readonly protectedPaths: readonly string[];
-  /** Host paths, links resolved, that containers of the project mount now. */
+  /** Host paths, links resolved, that containers of the engine mount now. */
   readonly mountedNow: readonly HostMount[];
 }
 
@@ -16,6 +18,8 @@ export interface HostPaths {
 export interface HostMount {
   readonly path: string;
   readonly isWritable: boolean;
+  /** Name of the container that mounts it, if that is not of the project. */
+  readonly container?: string;
 }
 
 /** The orchestrator of a bundle's services: compose on one host, or Docker Swarm on several. */
@@ -120,21 +124,41 @@ export function bindFault(
     return 'belongs to deployd or to the container engine, or holds what does: no permit reaches it';
   if (!permitted.some((pattern) => matchesBind(pattern, target, isWritable)))
     return target === entry ? '' : leadsElsewhere;
-  return replaceableFault({ path: target, isWritable }, asked, paths);
+  const links = paths?.links?.get(entry) ?? [];
+  return replaceableFault({ path: target, isWritable }, [target, ...links], mountsBeside(asked, paths));
 }
 
-/** Why a mounted path could be replaced by a link between two starts. */
-function replaceableFault({ path, isWritable }: HostMount, asked: readonly Privilege[], paths: HostPaths | null) {
-  const now = paths?.mountedNow ?? [];
+/** The mounts that the bundle asks for, and all mounts of the engine now. */
+function mountsBeside(asked: readonly Privilege[], paths: HostPaths | null) {
   const own = asked.map((each) => ({
     path: paths?.resolved.get(each.entry) ?? each.entry,
     isWritable: each.isWritable ?? true,
   }));
-  if ([...own, ...now].some((mount) => mount.isWritable && isBelow(path, mount.path)))
-    return 'is below a directory that a container of the project may write to';
-  // a release that is brought back mounts what it mounted
-  const isHeld = isWritable && now.some((mount) => isBelow(mount.path, path));
-  return isHeld ? 'holds a path that a container of the project mounts: apply a bundle without that mount first' : null;
+  return { own, now: paths?.mountedNow ?? [] };
+}
+
+/**
+ * Why a mounted path could be replaced by a link between two starts, by whatever container; `places` are the path and
+ * the links that lead there.
+ */
+function replaceableFault(
+  { path, isWritable }: HostMount,
+  places: readonly string[],
+  { own, now }: { own: readonly HostMount[]; now: readonly HostMount[] },
+): string | null {
+  const writer = [...own, ...now].find(
+    (mount) => mount.isWritable && places.some((place) => isBelow(place, mount.path)),
+  );
+  if (writer !== undefined)
+    return writer.container === undefined
+      ? 'is below a directory that a container of the project may write to'
+      : `is below a directory that container ${printable(writer.container)} may write to: mount it there with :ro, or remove that container`;
+  // a container that is started again mounts what it mounted
+  const holder = isWritable ? now.find((mount) => isBelow(mount.path, path)) : undefined;
+  if (holder === undefined) return null;
+  return holder.container === undefined
+    ? 'holds a path that a container of the project mounts: apply a bundle without that mount first'
+    : `holds a path that container ${printable(holder.container)} mounts: mount it with :ro, or remove that container`;
 }
 
 /** Whether the agent cannot see what the host has there: it has its own, or each process has. */
