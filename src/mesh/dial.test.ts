@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { noFaults } from '../../fixtures/world/mesh/faultMode.ts';
 import { faultyRouters, startFaultyServer } from '../../fixtures/world/mesh/faultyServer.ts';
@@ -91,6 +91,12 @@ describe.each(['refuses connections', 'says nothing', 'is silent after TLS'])(
   },
 );
 
+interface IdentityJson {
+  ztAPI: string;
+  ztAPIs?: string[];
+  id: { ca: string };
+}
+
 describe('the memory of a mesh', () => {
   const other = createCa('new authority');
   const memory = () => {
@@ -106,7 +112,12 @@ describe('the memory of a mesh', () => {
     await dialling.close();
     return result;
   };
-  /** Resolves when no controller has a request without an answer. */
+  const edit = async (file: string, change: (identity: IdentityJson) => unknown) => {
+    const identity = JSON.parse(await readFile(file, 'utf8')) as IdentityJson;
+    change(identity);
+    await writeFile(file, JSON.stringify(identity));
+  };
+  /** Resolves when the memory contains what the test waits for. */
   let learned = () => Promise.resolve();
 
   it.each<[string, boolean]>([
@@ -129,11 +140,26 @@ describe('the memory of a mesh', () => {
     await first.stop();
     expect(await dialWith(identityFile, memory())).toBe('unreachable');
     expect(await dialWith(identityFile, store)).toBe('words');
-    const foreign = { ...store, load: () => store.load()!.replace(/"anchors":\["./, '"anchors":["') };
-    expect(await dialWith(identityFile, foreign)).toBe('unreachable');
+    await edit(identityFile, (identity) => (identity.ztAPIs = [identity.ztAPI, 'https://127.0.0.1:1']));
+    expect(await dialWith(identityFile, store)).toBe('unreachable');
   });
 
-  it.each(['', '{', '[]', '{"anchors":7,"controllers":[7]}'])('is ignored if it is %j', async (content) => {
+  it('trusts no authority that was removed from the identity', async () => {
+    const controller = await fabric.addController(noFaults(fabric.faultMode.services), other.issue(['127.0.0.1']));
+    fabric.authorities.push(other.pem);
+    const [identityFile, store] = [await fabric.identityAt([controller.url]), memory()];
+    const [own] = fabric.authorities;
+    await edit(identityFile, ({ id }) => (id.ca = `${own}${other.pem}`));
+    learned = async () => {
+      while (store.text()?.includes('CERTIFICATE') !== true) await new Promise(setImmediate);
+    };
+    expect(await dialWith(identityFile, store)).toBe('words');
+    learned = () => Promise.resolve();
+    await edit(identityFile, ({ id }) => (id.ca = own!));
+    expect(await dialWith(identityFile, store)).toBe('untrusted');
+  });
+
+  it.each(['', '{', '[]', '{"identity":7,"controllers":[7]}'])('is ignored if it is %j', async (content) => {
     expect(await dialWith(fabric.identityFile, { load: () => content, save: async () => undefined })).toBe('words');
   });
 });
