@@ -123,8 +123,8 @@ export function judgeLogins(failures: readonly LoginFailure[]): LoginFailure {
 
 /** Facts about the network of an identity that earlier logins found. */
 export interface NetworkMemory {
-  /** Digests of the authorities in the identity. */
-  anchors: string[];
+  /** Digest of the identity's own controllers and authorities: an edited identity starts with an empty memory. */
+  identity: string;
   /** Addresses of the controllers, first the one that was used last. */
   controllers: string[];
   /** PEM of the network's authorities. */
@@ -138,13 +138,13 @@ export interface NetworkMemory {
 /** Upper bound for the length of each remembered list. */
 const MAX_REMEMBERED = 100;
 
-/** The memory in a file's text; an empty one if the text has no authority in common with the identity. */
-export function memoryOf(text: string | null, anchors: string[]): NetworkMemory {
+/** The memory in a file's text; an empty one if the text is about another identity. */
+export function memoryOf(text: string | null, identity: string): NetworkMemory {
   const stored = asRecord(parseJson(text ?? ''));
-  const own = asList(stored['anchors']).some((anchor) => anchors.includes(asText(anchor))) ? stored : {};
+  const own = stored['identity'] === identity ? stored : {};
   const listOf = (name: string) => textsIn(own[name]);
   return {
-    anchors,
+    identity,
     controllers: listOf('controllers'),
     ca: listOf('ca'),
     routers: listOf('routers'),

@@ -145,7 +145,7 @@ export class Knowledge {
   readonly #options: Pick<MeshOptions, 'warn' | 'store'>;
   readonly #failedRouters = new Set<string>();
   #text: string | null = null;
-  #memory: NetworkMemory = memoryOf(null, []);
+  #memory: NetworkMemory = memoryOf(null, '');
 
   constructor(options: Pick<MeshOptions, 'warn' | 'store'>) {
     this.#options = options;

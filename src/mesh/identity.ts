@@ -96,16 +96,18 @@ function identityOf(json: unknown, path: string, remembered: string | null): Ide
   const keyPair = { key: resolvePem(key, 'id.key', path), cert: resolvePem(cert, 'id.cert', path) };
   const parsed = parseKeyPair(keyPair, path);
   const authorities = authoritiesOf(ca, path);
-  const memory = memoryOf(remembered, authorities.map(digestOf));
+  const own = controllers.map(({ href }) => href);
+  const memory = memoryOf(remembered, digestOf([...own, ...(isText(ca) ? authorities : [])]));
   const trusted = parseAuthorities([...authorities, ...memory.ca].join('\n')) ?? authorities;
   const secureContext = tryOrNull(() => createTlsContext(trusted, { ...keyPair, allowPartialTrustChain: true }));
   if (secureContext === null) throw identityError(path, 'is malformed: TLS does not take id.cert and its chain');
-  const own = controllers.map(({ href }) => href);
   return { controllers: controllersOf(orderControllers(own, memory)), secureContext, memory, ...parsed };
 }
 
-function digestOf(pem: string): string {
-  return createHash('sha256').update(pem.replace(/\s/g, '')).digest('hex');
+/** The same for texts in any order and with any white space. */
+function digestOf(texts: string[]): string {
+  const plain = texts.map((text) => text.replace(/\s/g, '')).toSorted();
+  return createHash('sha256').update(plain.join('\n')).digest('hex');
 }
 
 /** Without `id.ca` the system's authorities: the certificate of the controller is of a public one then. */
