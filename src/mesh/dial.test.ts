@@ -165,6 +165,15 @@ describe('the memory of a mesh', () => {
 });
 
 describe('a mesh that is closed', () => {
+  it('leaves no timer that keeps its process alive', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const connection = await mesh.dial(target, neverAborted);
+    await text(connection.end('words'));
+    await mesh.close();
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
   it('closes its connections', async () => {
     const connection = await mesh.dial(target, neverAborted);
     const [channel] = channels();
