@@ -167,7 +167,7 @@ export async function dialThroughRouters({
   const limit = AbortSignal.any([signal, settled.signal]);
   const rounds = Math.ceil(routers.length / maxGreeted);
   const shareMs = rounds === 1 ? timeMs : Math.max(minGreetingMs, Math.floor(timeMs / rounds));
-  const openings = startInTurn(routers, shareMs, async (router, end) => {
+  const openings = startInTurn(routers, { shareMs, limit }, async (router, end) => {
     const options = { identity, token: apiToken, signal: AbortSignal.any([limit, end]), timeMs: shareMs };
     const channel = await openChannel(router, options).catch((error: unknown) => {
       if (!limit.aborted) onTried(router, false);
@@ -196,16 +196,19 @@ export async function dialThroughRouters({
   }
 }
 
-/** Starts work for each item, for a bounded number at once; the next one starts when one fails or `shareMs` are over. */
+/**
+ * Starts work for each item, for a bounded number at once; the next one starts when one fails or `shareMs` are over, until
+ * `limit` aborts.
+ */
 function startInTurn<I, T>(
   items: readonly I[],
-  shareMs: number,
+  { shareMs, limit }: { shareMs: number; limit: AbortSignal },
   start: (item: I, end: AbortSignal) => Promise<T>,
 ): Promise<T>[] {
   const results = items.map((item) => ({ item, ...Promise.withResolvers<T>() }));
   const waiting = [...results];
   const startNext = () => {
-    const next = waiting.shift();
+    const next = limit.aborted ? undefined : waiting.shift();
     if (next === undefined) return;
     const share = new AbortController();
     const end = () => {
@@ -214,6 +217,7 @@ function startInTurn<I, T>(
       startNext();
     };
     const timer = setTimeout(() => waiting.length > 0 && end(), shareMs);
+    limit.addEventListener('abort', () => clearTimeout(timer), { once: true });
     start(next.item, share.signal).then(next.resolve, (error: unknown) => {
       next.reject(error);
       if (!share.signal.aborted) end();
