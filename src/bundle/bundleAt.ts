@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Refusal } from '../../machines/refusals.ts';
 import type { Sha } from '../../machines/types.ts';
-import { defaultPolicy, type HostPolicy } from '../api/hostPolicy.rules.ts';
+import type { HostPolicy } from '../api/hostPolicy.rules.ts';
 import { diskFault } from '../core/errors.rules.ts';
 import { digestOf } from '../core/files.ts';
 import { unpack } from './archive/archive.ts';
@@ -11,7 +11,7 @@ import type { BundleLimits } from './archive/archiveEntries.rules.ts';
 import { readBundleDirectory } from './archive/pack.ts';
 import type { DiffSide } from './bundleDiff.rules.ts';
 import { abortedPlan, type BundleFacts, noHost, type Plan, planOf } from './plan/plan.rules.ts';
-import { anyHost, type OrchestratorName } from './policy/policyHost.rules.ts';
+import { anyHost, type OrchestratorName, type PolicyHost } from './policy/policyHost.rules.ts';
 import { bundleFactsOf, judgeContents, readBundle, type UnpackedBundle } from './readBundle.ts';
 
 /** An archive, or a directory with the files of a bundle. */
@@ -50,14 +50,17 @@ export async function withBundleAt<Result>(
   }
 }
 
-/** Plans a bundle from only its files, as for a host with this policy. Throws Fault `stopped` on abort. */
+/**
+ * Plans a bundle from only its files, as for a host with this policy, which may require signatures. Throws Fault
+ * `stopped` on abort.
+ */
 export async function planAlone(
   bundle: ReadBundle,
   signal: AbortSignal,
-  policy: HostPolicy = defaultPolicy,
+  host: Pick<PolicyHost, 'policy' | 'requiresSignatures'> = anyHost,
 ): Promise<Plan> {
   if ('refusal' in bundle) return abortedPlan([bundle.refusal], bundle.sha);
-  const plan = planFor(await bundleFactsOf(bundle, signal), policy);
+  const plan = planOf(await bundleFactsOf(bundle, signal), { ...noHost, policyHost: { ...anyHost, ...host } });
   const { refusals, notices } = await judgeContents(bundle, signal);
   return { ...plan, refusals: [...refusals, ...plan.refusals], notices: [...plan.notices, ...notices] };
 }

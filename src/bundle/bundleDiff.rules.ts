@@ -1,4 +1,5 @@
 import type { RefusedFault } from '../../machines/refusals.ts';
+import { printable } from '../core/text.rules.ts';
 import type { Manifest, Sha } from '../../machines/types.ts';
 import { pathAndAncestors } from './archive/archiveEntries.rules.ts';
 import type { BundleContents } from './archive/inventory.rules.ts';
@@ -63,6 +64,22 @@ export function diffOf(before: DiffSide, after: DiffSide): BundleDiff {
     files,
     privileges: between(privilegeValues),
   };
+}
+
+/** The content of a bundle for the person who signs it: by label, a line for each value. */
+export function signedFacts(side: DiffSide): [label: string, lines: string[]][] {
+  const { manifest, variables } = side.facts;
+  const images = [...asSet(imageValues(side).get('image') ?? new Set())];
+  const flags = Object.entries({ production: manifest.production, ...prefixed('agent', manifest.agent) });
+  const privileges = [...privilegeValues(side).values()].flatMap((values) => [...asSet(values)]);
+  const facts: [label: string, lines: string[]][] = [
+    ['images', images.map((image) => (image.includes('@sha256:') ? image : `${image} (no digest: its tag can move)`))],
+    ['flags', flags.flatMap(([name, isSet]) => (isSet ? [name] : []))],
+    ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
+    ['secrets', [...secretValues(side)].map(([name, source]) => `${name} from ${[...asSet(source)].join(', ')}`)],
+    ['privileges', privileges],
+  ];
+  return facts.map(([label, lines]) => [label, lines.length === 0 ? ['none'] : lines]);
 }
 
 function labelOf({ facts }: DiffSide): BundleLabel {

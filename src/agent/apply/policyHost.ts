@@ -37,13 +37,14 @@ export async function policyHostOf(
   merged: MergedFiles,
   signal: AbortSignal,
 ): Promise<PolicyHost> {
-  const { policy, orchestrator } = settings;
+  const { policy, orchestrator, trust } = settings;
   const engineSockets = await engineSocketsOf(settings);
   const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
   const asksVersion = compose !== undefined && orchestrator === 'compose';
   const version = asksVersion ? await catchFault(() => compose.version(signal)) : null;
   const composeVersion = version instanceof Fault ? null : version;
-  const host = { orchestrator, policy, engineSockets, composeVersion };
+  const requiresSignatures = trust.bundles !== null;
+  const host = { orchestrator, policy, requiresSignatures, engineSockets, composeVersion };
   if (!isAsked) return { ...host, paths: null };
   const sources = hostMountSources(merged).map(hostPathOf);
   return { ...host, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };

@@ -28,7 +28,7 @@ import { type EngineImages, type PlannedPull, plannedPulls } from './images.rule
 import type { FileHead } from './notices.rules.ts';
 import { validateProfiles, validateReferences } from './references.rules.ts';
 import { ownedMountNotices } from './users.rules.ts';
-import { shownSecrets, validateSecretPaths, validateVariables } from './variables.rules.ts';
+import { shownSecrets, validateSecretPaths, validateSignedKeys, validateVariables } from './variables.rules.ts';
 import { type WaitLimits, type WaitPlan, waitPlanOf } from './waitPlan.rules.ts';
 import type { Healthcheck } from './writtenServices.rules.ts';
 
@@ -227,6 +227,7 @@ function bundleRefusals({ manifest, sha, project, texts }: BundleFacts, host: Ho
   return [
     validateSecretPaths(manifest),
     validateVariables({ project, texts }, manifest),
+    policyHost.requiresSignatures === true ? validateSignedKeys(project, manifest) : null,
     validateProfiles(project, manifest),
     validateReferences(project, manifest),
     policyHost.orchestrator === 'swarm' ? validateSwarmLogins(manifest) : null,

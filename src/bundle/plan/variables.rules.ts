@@ -1,8 +1,8 @@
-import { type Refusal, refusalWith } from '../../../machines/refusals.ts';
+import { type Refusal, type RefusedFault, refusalWith } from '../../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../../machines/types.ts';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { printable } from '../../core/text.rules.ts';
-import { envFilesOf } from '../compose/composeProject.rules.ts';
+import { type ComposeProject, envFilesOf } from '../compose/composeProject.rules.ts';
 import {
   type ComposeNode,
   entriesOf,
@@ -10,10 +10,13 @@ import {
   type Mapping,
   scalarsOf,
   textOf,
+  textsOf,
   valueAt,
+  valuesAt,
 } from '../compose/composeNode.rules.ts';
-import { type MergedFiles, mergedFilesOf } from '../compose/services.rules.ts';
-import { parseEnvAssignments, variablesOf, type VariableUse } from '../compose/variables.rules.ts';
+import { effectiveValue, type MergedFiles, mergedFilesOf } from '../compose/services.rules.ts';
+import { parseEnvAssignments, textParts, variablesOf, type VariableUse } from '../compose/variables.rules.ts';
+import { placeOf } from './bundleToStart.rules.ts';
 
 /** Variables that the agent adds to `.env`. */
 const agentVariables = ['DEPLOYD_ENV', 'DEPLOYD_SHA', 'DEPLOYD_VERSION'];
@@ -103,6 +106,94 @@ export function shownSecrets({ project, texts }: BundleSources, secrets: readonl
       ? []
       : [`service ${printable(name)}: ${shown.join(', ')}, to whoever may inspect services`];
   });
+}
+
+/** Keys of a service that decide what runs, and with which rights: a host that requires signatures lets no secret do that. */
+const signedKeys = [
+  ...['image', 'platform', 'pull_policy', 'entrypoint', 'working_dir', 'user', 'group_add', 'post_start', 'pre_start'],
+  ...['pre_stop', 'volumes', 'volumes_from', 'tmpfs', 'configs', 'secrets', 'devices', 'device_cgroup_rules', 'gpus'],
+  ...['cap_add', 'cap_drop', 'privileged', 'security_opt', 'sysctls', 'runtime', 'network_mode', 'pid', 'ipc', 'uts'],
+  ...['userns_mode', 'cgroup', 'cgroup_parent', 'use_api_socket', 'annotations', 'credential_spec', 'env_file'],
+];
+
+/**
+ * COMPOSE_REFUSED for a host that requires signatures: the value of a secret, which nobody signs, decides what runs there.
+ * It may be a whole argument of a program that the bundle names, but no part of a script. Keys that configure the
+ * program, such as `environment`, may have any value.
+ */
+export function validateSignedKeys(project: ComposeProject, { secrets, variables }: Manifest): Refusal | null {
+  const unsigned = new Set(secrets.map((secret) => secret.var).filter((name) => !Object.hasOwn(variables, name)));
+  const secretIn = (text: string) => variablesOf(text).uses.find(({ name }) => unsigned.has(name))?.name ?? null;
+  const refuse = (owner: string, key: string, nodes: readonly ComposeNode[], cure: string): RefusedFault[] =>
+    nodes.flatMap(scalarsOf).flatMap((node) => {
+      const name = secretIn(node.text);
+      const text = `${printable(owner)}: ${key} is decided by the secret ${name}, which nobody signs${placeOf(project.files, node)}`;
+      return name === null ? [] : [{ text, cure }];
+    });
+  const inServices = [...project.services].flatMap(([name, layers]) => {
+    const owner = `service ${name}`;
+    const keyed = signedKeys.flatMap((key) => refuse(owner, key, valuesAt(layers, key), signedCure));
+    const resources = refuse(owner, 'deploy', valuesAt(layers, 'deploy', 'resources'), signedCure);
+    const programs = (['command', 'healthcheck'] as const).flatMap((key) =>
+      refuse(owner, key, unsafeArguments(layers, key, secretIn), argumentCure),
+    );
+    return [...keyed, ...resources, ...programs];
+  });
+  const volumes = project.files.flatMap(({ root }) =>
+    entriesOf(valueAt(root, 'volumes')).flatMap(([name, volume]) =>
+      refuse(`volume ${name}`, 'it', [volume], signedCure),
+    ),
+  );
+  const faults = [...new Map([...inServices, ...volumes].map((fault) => [fault.text, fault])).values()];
+  return faults.length === 0 ? null : refusalWith('COMPOSE_REFUSED', faults);
+}
+
+const signedCure = 'write it out, or into variables of manifest.json, which are signed';
+const argumentCure =
+  'pass it by environment, and write $$VAR for it in a script; as a list, it may be one whole argument of a program';
+
+/** The arguments with a secret that could name a program, or be more or less than one argument, or a part of a script. */
+function unsafeArguments(
+  layers: readonly ComposeNode[],
+  key: 'command' | 'healthcheck',
+  secretIn: (text: string) => string | null,
+): ComposeNode[] {
+  const node = key === 'command' ? effectiveValue(layers, key) : effectiveValue(layers, key, 'test');
+  if (node === undefined) return [];
+  const items = itemsOf(node);
+  if (node.kind !== 'list') return [...items];
+  const [form] = textsOf(items);
+  if (key === 'healthcheck' && form !== 'CMD') return [...items];
+  const before = key === 'command' ? textsOf(itemsOf(effectiveValue(layers, 'entrypoint'))) : [];
+  const words = [...before, ...textsOf(key === 'command' ? items : items.slice(1))];
+  return items.filter((item) => {
+    const text = textOf(item) ?? '';
+    const at = words.indexOf(text, before.length);
+    return secretIn(text) !== null && !(isWholeVariable(text) && takesValues(words.slice(0, at)));
+  });
+}
+
+function isWholeVariable(text: string): boolean {
+  const [part, ...more] = textParts(text);
+  return more.length === 0 && typeof part === 'object' && (part?.inner === '' || part?.operator.endsWith('?') === true);
+}
+
+const shells = /^(sh|bash|ash|dash|ksh|zsh|busybox|eval|xargs|find)$/;
+const interpreters = /^(python|node|nodejs|deno|bun|perl|ruby|php|lua|awk|gawk|Rscript)[\d.]*$/;
+/** Programs that run another program: its name is the first word, or the second one. */
+const wrappers = /^(tini|dumb-init|env|exec|nohup|time)$/;
+const wrappersWithWord = /^(su-exec|gosu|s6-setuidgid|nice|timeout|setpriv|chroot|su)$/;
+
+/** Whether an argument after these words is only a value: they name a program, and it is not a shell. */
+function takesValues(words: readonly string[]): boolean {
+  const names = words.map((word) => word.slice(word.lastIndexOf('/') + 1));
+  if (names.some((name) => shells.test(name))) return false;
+  const [first = ''] = names;
+  const ownWords = wrappersWithWord.test(first) ? 2 : wrappers.test(first) ? 1 : 0;
+  const isOption = (name: string | undefined) => name === undefined || /^-|^\w+=/.test(name);
+  if (names.filter((name) => !isOption(name)).length <= ownWords) return false;
+  const interpreter = names.findLastIndex((name) => interpreters.test(name));
+  return interpreter < 0 || !isOption(names[interpreter + 1]);
 }
 
 function mapping(key: string, value: ComposeNode): Mapping {

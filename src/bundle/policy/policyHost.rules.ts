@@ -32,6 +32,8 @@ export interface PolicyHost {
   /** The compose that it has; null or absent when nobody looked. */
   readonly composeVersion?: readonly [major: number, minor: number] | null;
   readonly policy: HostPolicy;
+  /** True if bundles must be signed, so that no secret may decide what runs. */
+  readonly requiresSignatures?: boolean;
   /** Paths of the engine's sockets: whoever may write to one is root on the host. */
   readonly engineSockets: readonly string[];
   /** Null if the bundle is validated elsewhere. */

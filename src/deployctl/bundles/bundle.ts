@@ -54,7 +54,7 @@ export function addBundle(program: Command, run: Run): void {
     .option('--next', 'use the next sequence number of the environment, which the service reserves')
     .option('--policy <file>', policyOption)
     .action(run(pack));
-  addBundleSign(bundle, run);
+  addBundleSign(bundle, run, readSide);
   addBundleDiff(bundle, run);
   addStoredBundles(bundle, run);
   addBundleFetch(bundle, run);
@@ -94,7 +94,7 @@ async function readUnrefused(
   return withBundleFaults(() =>
     withBundleAt({ path: dir, limits, signal }, async (bundle) => {
       if (bundle.sha !== null) throw usageError('DIRECTORY_INVALID', `${dir} is not a directory`);
-      const { refusals, notices } = await planAlone(bundle, signal, policy);
+      const { refusals, notices } = await planAlone(bundle, signal, { policy });
       for (const notice of notices) io.stderr.write(`${harmless(`warning: ${formatFault(notice)}`)}\n`);
       if ('refusal' in bundle) throw refusedBundle(refusals);
       const leftOut = formatLeftOut(bundle.contents.leftOut ?? noneLeftOut);
@@ -217,9 +217,9 @@ async function verify(_: Session, [place]: [string], options: VerifyOptions): Pr
   const { trust, signatures = [`${place}.sigstore.json`] } = options;
   if (trust === undefined && options.signatures)
     throw usageError('TRUST_MISSING', 'signatures need trusted signers to verify them', 'name a file with --trust');
-  const policy = readPolicy(options.policy);
+  const host = { policy: readPolicy(options.policy), requiresSignatures: trust !== undefined };
   const planned = await withBundleFaults(() =>
-    withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal, policy)),
+    withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal, host)),
   );
   const plan = trust === undefined ? planned : await withSigners(planned, trust, signatures);
   if (plan.refusals.length > 0) throw refusedBundle(plan.refusals);

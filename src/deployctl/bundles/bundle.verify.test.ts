@@ -21,8 +21,8 @@ beforeAll(async () => {
   writeFileSync(at('two.yaml'), 'trust: {bundles: {threshold: 2, keys: [keys/release.pub, keys/review.pub]}}\n');
   await deployctl(['bundle', 'init', at('shop'), '--env', 'eu-1']);
   await deployctl(['bundle', 'pack', at('shop'), '--out', archive]);
-  await deployctl(['bundle', 'sign', archive, '--key', at('release.pem')]);
-  await deployctl(['bundle', 'sign', archive, '--key', at('review.pem'), '--out', at('review.json')]);
+  await deployctl(['bundle', 'sign', '--yes', archive, '--key', at('release.pem')]);
+  await deployctl(['bundle', 'sign', '--yes', archive, '--key', at('review.pem'), '--out', at('review.json')]);
   copyFileSync(archive, at('unsigned.tar.gz'));
 });
 

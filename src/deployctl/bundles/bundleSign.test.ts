@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deployctl, type Surroundings } from '../../../fixtures/world/ctl/deployctl.ts';
 import { signingKeyOf } from '../../../fixtures/world/signatures/signBundle.ts';
+import { createBundle } from '../../../fixtures/world/bundles/bundle.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { statementOf } from '../../signatures/readSignature.ts';
 import { verifySignatures } from '../../signatures/verifySignatures.ts';
@@ -32,7 +33,7 @@ async function done(args: string[], surroundings?: Surroundings): Promise<string
 }
 
 const sign = (args: string[], surroundings?: Surroundings) =>
-  deployctl(['bundle', 'sign', at('shop.tar.gz'), ...args], surroundings);
+  deployctl(['bundle', 'sign', at('shop.tar.gz'), '--yes', ...args], surroundings);
 const readJson = (name: string): unknown => JSON.parse(readFileSync(at(name), 'utf8'));
 
 it('signs the content of the manifest so that a host accepts it, and prints it', async () => {
@@ -47,7 +48,7 @@ it('signs the content of the manifest so that a host accepts it, and prints it',
 });
 
 it('overwrites a signature only on request, and leaves nothing beside it', async () => {
-  await done(['bundle', 'sign', at('shop.tar.gz'), '--key', at('key.pem'), '--out', at('one.json')]);
+  await done(['bundle', 'sign', at('shop.tar.gz'), '--yes', '--key', at('key.pem'), '--out', at('one.json')]);
   const first = readFileSync(at('one.json'), 'utf8');
   const again = await sign(['--key', at('key.pem'), '--out', at('one.json')]);
   expect(again).toMatchObject({ exit: 2, stderr: expect.stringContaining('FILE_EXISTS') as string });
@@ -119,4 +120,71 @@ it('signs an archive that a host can read, and nothing else', async () => {
   expect(text).toMatchObject({ exit: 1, stderr: expect.stringContaining('BUNDLE_UNSAFE') as string });
   const none = await deployctl(['bundle', 'sign', at('none.tar.gz'), '--key', at('key.pem')]);
   expect(none).toMatchObject({ exit: 1, stderr: expect.stringContaining('FILE_UNREADABLE') as string });
+});
+
+describe('the question before a signature', () => {
+  const ask = (args: string[], surroundings: Surroundings) =>
+    deployctl(['bundle', 'sign', at('shop.tar.gz'), '--key', at('key.pem'), ...args], surroundings);
+  const signed = () => existsSync(at('shop.tar.gz.sigstore.json'));
+
+  it.each([
+    ['y\r', true],
+    ['YES\r', true],
+    ['n\r', false],
+    ['\r', false],
+    ['', false],
+  ])('is answered with %j on the terminal: signed %s', async (stdin, isSigned) => {
+    const { exit, stderr } = await ask([], { terminal: 80, stdin });
+    expect({ exit, signed: signed() }).toEqual({ exit: isSigned ? 0 : 1, signed: isSigned });
+    expect(stderr).toContain('sign it? [y/N]');
+    if (!isSigned) expect(stderr).toContain('NOT_CONFIRMED: nothing was signed');
+  });
+
+  it('is followed by the question for the password of the key', async () => {
+    const args = ['bundle', 'sign', at('shop.tar.gz'), '--key', at('locked.pem')];
+    expect(await deployctl(args, { terminal: 80, stdin: `y\r${password}\r` })).toMatchObject({ exit: 0 });
+  });
+
+  it('needs --yes without a terminal', async () => {
+    const { exit, stderr } = await ask([], {});
+    expect({ exit, signed: signed() }).toEqual({ exit: 2, signed: false });
+    expect(stderr).toMatch(/CONFIRMATION_MISSING: .*\n {2}→ add --yes/);
+  });
+
+  it('shows images, flags, variables, secrets, privileges, and the differences from the previous bundle', async () => {
+    const compose = (image: string) =>
+      `services: {web: {image: ${image}, cap_add: [NET_ADMIN], environment: {A: "$S"}}, db: {image: "db:$TAG"}}`;
+    const digest = `@sha256:${'a'.repeat(64)}`;
+    const manifest = {
+      ...{ variables: { TAG: '1.2' }, agent: { allow_privileged: true } },
+      secrets: [{ var: 'S', path: 'deployd/data/eu-1/see/s', field: 'f' }],
+    };
+    const write = (name: string, image: string, more = {}) =>
+      writeFileSync(at(name), createBundle({ compose: compose(image), manifest: { ...manifest, ...more } }).bytes);
+    write('one.tar.gz', `web${digest}`);
+    write('two.tar.gz', 'web:2', { variables: { TAG: '1.3' } });
+    const args = ['bundle', 'sign', at('two.tar.gz'), '--key', at('key.pem'), '--yes'];
+    const { stdout } = await deployctl([...args, '--previous', at('one.tar.gz')]);
+    for (const shown of [
+      'web:2 (no digest: its tag can move)',
+      'db:1.3 (no digest',
+      /flags +agent\.allow_privileged\n/,
+      /variables +TAG=1\.3\n/,
+      /secrets +S from deployd\/data\/eu-1\/see\/s field f/,
+      /privileges +.*NET_ADMIN/,
+      `- web${digest}`,
+      /TAG.*1\.2.*1\.3/,
+    ])
+      expect(stdout).toMatch(shown);
+  });
+
+  it('is not asked about a bundle in which a secret decides what runs', async () => {
+    const secrets = [{ var: 'IMG', path: 'deployd/data/eu-1/see/s', field: 'f' }];
+    const { bytes } = createBundle({ compose: 'services: {web: {image: "$IMG"}}', manifest: { secrets } });
+    writeFileSync(at('shop.tar.gz'), bytes);
+    expect(await ask(['--yes'], {})).toMatchObject({
+      exit: 1,
+      stderr: expect.stringContaining('image is decided by the secret IMG, which nobody signs') as string,
+    });
+  });
 });

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
-import { withBundleAt } from '../../bundle/bundleAt.ts';
+import { diffSideOf, withBundleAt } from '../../bundle/bundleAt.ts';
+import { diffOf, type DiffSide, formatDiff, signedFacts } from '../../bundle/bundleDiff.rules.ts';
+import { formatRows } from '../../bundle/plan/formatPlan.rules.ts';
+import { validateSignedKeys } from '../../bundle/plan/variables.rules.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
@@ -12,8 +15,8 @@ import type { NewSignature, Signer } from '../../signatures/sign/signBundle.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { CtlError, exits, type Io, usageError } from '../core/ctlError.ts';
 import { fileExists, writePublicFile } from '../core/files.ts';
-import { readHidden, readSmallFile } from '../core/input.ts';
-import { formatFacts } from '../core/table.ts';
+import { readAnswer, readHidden, readSmallFile } from '../core/input.ts';
+import { formatFacts, harmless } from '../core/table.ts';
 import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
 import { type KeylessOptions, signByIdentity } from './keyless.ts';
 
@@ -22,16 +25,21 @@ interface SignOptions extends KeylessOptions {
   key?: string;
   passwordFile?: string;
   publicKey?: string;
+  previous?: string;
+  yes?: boolean;
   out?: string;
   force?: boolean;
 }
+
+/** Reads a bundle for a comparison: an archive, a directory, or the digest of a bundle in the tenancy service. */
+type ReadSide = (session: Session, place: string) => Promise<DiffSide>;
 
 /** Somebody may have to touch a token. */
 const commandTimeoutMs = 60_000;
 const { signal } = new AbortController();
 
 /** `deployctl bundle sign`. */
-export function addBundleSign(bundle: Command, run: Run): void {
+export function addBundleSign(bundle: Command, run: Run, readSide: ReadSide): void {
   bundle
     .command('sign')
     .description('Sign an archive with a private key, a signing command, or an OIDC token (keyless)')
@@ -52,17 +60,30 @@ export function addBundleSign(bundle: Command, run: Run): void {
     .option('--rekor <url>', 'URL of the Sigstore transparency log (default: the public one)')
     .option('--tsa <url>', 'URL of a timestamp authority (RFC 3161) to use too')
     .option('--root <file>', 'Sigstore trust root: write the signature only if this trust root verifies it')
+    .option('--previous <bundle>', 'archive or digest of the bundle that was signed before: show the differences')
+    .option('--yes', 'sign without asking')
     .option('--out <file>', 'signature file to create (default: ARCHIVE.sigstore.json)')
     .option('--force', 'overwrite an existing file')
-    .action(run(sign));
+    .action(
+      run((session, operands: [string, string[]], options: SignOptions) =>
+        sign(session, operands, { ...options, readSide }),
+      ),
+    );
 }
 
-async function sign(session: Session, operands: [string, string[]], options: SignOptions): Promise<Result> {
+async function sign(
+  session: Session,
+  operands: [string, string[]],
+  options: SignOptions & { readSide: ReadSide },
+): Promise<Result> {
   const [archive, command] = operands;
   const { out: file = `${archive}.sigstore.json`, force = false } = options;
   if (!force && existsSync(file)) throw fileExists(file);
   const signBy = wayOf(session, command, options);
-  const statement = await statementAbout(archive);
+  const { statement, side } = await statementAbout(archive);
+  const before = options.previous === undefined ? null : await options.readSide(session, options.previous);
+  const preview = previewOf(statement, side, before).split('\n').map(harmless).join('\n');
+  if (options.yes !== true) await confirm(session.io, preview);
   const { signature, signer, remarks = [] } = await withSignatureFaults(() => signBy(statement));
   await writePublicFile(file, `${JSON.stringify(signature)}\n`, force);
   const { sha256, claim } = statement;
@@ -74,7 +95,10 @@ async function sign(session: Session, operands: [string, string[]], options: Sig
     ...remarks,
     ['file', file],
   ];
-  return { json: { file, sha256, name, env, version, sequence, signer }, text: formatFacts(facts) };
+  return {
+    json: { file, sha256, name, env, version, sequence, signer },
+    text: options.yes === true ? `${preview}\n${formatFacts(facts)}` : formatFacts(facts),
+  };
 }
 
 /** A way to sign; `remarks` are further facts for people. */
@@ -96,15 +120,39 @@ function wayOf(session: Session, command: string[], options: SignOptions): Way {
   return (statement) => signWith(signer, statement);
 }
 
-/** The content of an archive's manifest. */
-async function statementAbout(archive: string): Promise<Statement> {
+/** The content of an archive as a text for the person who signs it. */
+function previewOf({ sha256, claim }: Statement, side: DiffSide, before: DiffSide | null): string {
+  const { name, env, version, sequence } = claim;
+  const label = `${name} ${version}, sequence ${sequence}, for environment ${env}`;
+  const rows = formatRows([`signs ${label}`], [['sha256', [sha256]], ...signedFacts(side)]);
+  return before === null
+    ? `${rows}\n  differences from the previous bundle are shown with --previous`
+    : `${rows}\n${formatDiff(diffOf(before, side))}`;
+}
+
+/** Shows a preview, and asks on the terminal whether to sign it. Throws CONFIRMATION_MISSING or NOT_CONFIRMED. */
+async function confirm(io: Io, preview: string): Promise<void> {
+  io.stderr.write(`${preview}\n`);
+  if (!io.stdin.isTTY)
+    throw usageError('CONFIRMATION_MISSING', 'standard input is not a terminal, so nobody can be asked', 'add --yes');
+  const answer = await readAnswer(io, 'sign it? [y/N]');
+  if (!/^y(es)?$/i.test(answer.trim()))
+    throw new CtlError({ exit: exits.failed, code: 'NOT_CONFIRMED', message: 'nothing was signed' });
+}
+
+/** The content of an archive and of its manifest. Throws the refusals of a bundle that no host with `trust.bundles` accepts. */
+async function statementAbout(archive: string): Promise<{ statement: Statement; side: DiffSide }> {
   return withBundleFaults(() =>
     withBundleAt({ path: archive, limits, signal }, async (bundle) => {
       const { sha } = bundle;
       if (sha === null) throw usageError('ARCHIVE_INVALID', `${archive} is a directory`, packFirst);
       if ('refusal' in bundle) throw refusedBundle([bundle.refusal]);
       const { name, env, version, sequence } = bundle.manifest;
-      return Promise.resolve({ sha256: sha, claim: { name, env, version, sequence } });
+      const side = await diffSideOf(bundle, signal);
+      if ('refusals' in side) throw refusedBundle(side.refusals);
+      const refusal = validateSignedKeys(side.facts.project, bundle.manifest);
+      if (refusal !== null) throw refusedBundle([refusal]);
+      return { statement: { sha256: sha, claim: { name, env, version, sequence } }, side };
     }),
   );
 }

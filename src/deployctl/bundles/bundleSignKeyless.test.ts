@@ -38,7 +38,7 @@ afterAll(() => server.stop());
 async function sign(args: string[] = [], { env = {}, ...surroundings }: Surroundings = {}) {
   const where = ['--fulcio', server.url, '--rekor', server.url, '--force'];
   const all = { SIGSTORE_ID_TOKEN: server.tokenFor(email), ...env };
-  return deployctl(['bundle', 'sign', at('shop.tar.gz'), '--keyless', ...where, ...args], {
+  return deployctl(['bundle', 'sign', '--yes', at('shop.tar.gz'), '--keyless', ...where, ...args], {
     ...surroundings,
     env: all,
   });
@@ -53,7 +53,7 @@ it.each<[string, (token: string) => { args: string[] } & Surroundings]>([
   const { args, ...surroundings } = how(token);
   const where = ['--fulcio', server.url, '--rekor', `${server.url}/`, '--root', at('root.json'), '--force', '--json'];
   const { exit, stdout, stderr } = await deployctl(
-    ['bundle', 'sign', at('shop.tar.gz'), ...where, ...args],
+    ['bundle', 'sign', '--yes', at('shop.tar.gz'), ...where, ...args],
     surroundings,
   );
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
@@ -82,9 +82,12 @@ it('gives the token to the certificate authority alone, and shows and keeps it n
 it('signs with a key as ever where the environment has a token: nothing is sent', async () => {
   writeFileSync(at('key.pem'), newSigningKey().privateKey.export({ type: 'pkcs8', format: 'pem' }));
   const env = { SIGSTORE_ID_TOKEN: server.tokenFor(email), XDG_CONFIG_HOME: homeWith(server.url) };
-  const { exit, stdout } = await deployctl(['bundle', 'sign', at('shop.tar.gz'), '--key', at('key.pem'), '--force'], {
-    env,
-  });
+  const { exit, stdout } = await deployctl(
+    ['bundle', 'sign', '--yes', at('shop.tar.gz'), '--key', at('key.pem'), '--force'],
+    {
+      env,
+    },
+  );
   expect({ exit, stdout }).toMatchObject({ exit: 0, stdout: expect.stringContaining('key SHA256:') as string });
   expect(server.calls).toEqual([]);
 });
@@ -100,7 +103,9 @@ function homeWith(url: string): string {
 
 it('finds the instance and its trust root in config.yaml', async () => {
   const env = { SIGSTORE_ID_TOKEN: server.tokenFor(email), XDG_CONFIG_HOME: homeWith(server.url) };
-  const { exit, stdout } = await deployctl(['bundle', 'sign', at('shop.tar.gz'), '--keyless', '--force'], { env });
+  const { exit, stdout } = await deployctl(['bundle', 'sign', '--yes', at('shop.tar.gz'), '--keyless', '--force'], {
+    env,
+  });
   expect({ exit, stdout }).toMatchObject({ exit: 0, stdout: expect.stringContaining(at('root.json')) as string });
 });
 
@@ -152,9 +157,12 @@ it.each<[string, string[], RegExp]>([
   const files = args.map((arg) => (arg === 'key.pem' ? at(arg) : arg));
   const env = { SIGSTORE_ID_TOKEN: server.tokenFor(email) };
   writeFileSync(at('key.pem'), 'key');
-  const { exit, stderr } = await deployctl(['bundle', 'sign', at('shop.tar.gz'), '--keyless', '--force', ...files], {
-    env,
-  });
+  const { exit, stderr } = await deployctl(
+    ['bundle', 'sign', '--yes', at('shop.tar.gz'), '--keyless', '--force', ...files],
+    {
+      env,
+    },
+  );
   expect(exit).toBe(2);
   expect(stderr).toMatch(message);
 });

@@ -127,6 +127,22 @@ export async function readHidden({ stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>
   }
 }
 
+/** Reads one line from the terminal, which shows it; more lines can be read afterwards. */
+export async function readAnswer({ stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>, prompt: string): Promise<string> {
+  stderr.write(`${prompt} `);
+  stdin.setEncoding('utf8');
+  let line = '';
+  for await (const chunk of stdin.iterator({ destroyOnReturn: false }) as AsyncIterable<string>) {
+    line += chunk;
+    const [answer = '', ...rest] = line.split(/[\r\n]/);
+    if (rest.length === 0) continue;
+    stdin.unshift(rest.join('\n'));
+    stdin.pause();
+    return answer;
+  }
+  return line;
+}
+
 function interrupted(): CtlError {
   return new CtlError({ exit: exits.failed, code: 'INTERRUPTED', message: 'nothing was given' });
 }

@@ -1,0 +1,76 @@
+import type { Manifest } from '../../../machines/types.ts';
+import { parseComposeFile } from '../compose/composeFile.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
+import { validateSignedKeys } from './variables.rules.ts';
+
+describe('what a secret may decide on a host that requires signatures', () => {
+  const manifest = {
+    variables: { TAG: '1.2' },
+    secrets: ['S', 'TAG'].map((name) => ({ var: name, path: 'p', field: 'f' })),
+  } as unknown as Manifest;
+  const faultsOf = (service: string, top = '') => {
+    const parsed = parseComposeFile('compose.yaml', `services: {web: {${service}}}\n${top}`);
+    if ('problems' in parsed) throw new Error(JSON.stringify(parsed.problems));
+    return (validateSignedKeys(composeProjectOf([parsed.file]), manifest)?.faults ?? []).map(({ text }) => text);
+  };
+
+  it.each([
+    'image: "app:${TAG}", environment: {A: "${S}", B: "x${S}y"}, labels: {a: "${S}"}, hostname: "${S}"',
+    'image: a, command: [server, --password, "${S}"]',
+    'image: a, command: [server, "$S", "${S:?missing}"]',
+    'image: a, entrypoint: [/bin/server], command: ["${S}"]',
+    'image: a, command: [tini, --, server, "${S}"]',
+    'image: a, command: [env, A=1, server, "${S}"]',
+    'image: a, command: [gosu, postgres, server, "${S}"]',
+    'image: a, command: [python3, app.py, --token, "${S}"]',
+    'image: a, command: [sh, -c, "server $$S"], environment: {S: "${S}"}',
+    'image: a, healthcheck: {test: [CMD, probe, "${S}"]}',
+  ])('%s is allowed', (service) => {
+    expect(faultsOf(service)).toEqual([]);
+  });
+
+  it.each([
+    ['image: "${S}"', 'image'],
+    ['image: "app:${S:-1}"', 'image'],
+    ['image: "app:${TAG:-${S}}"', 'image'],
+    ['image: a, entrypoint: ["${S}"]', 'entrypoint'],
+    ['image: a, entrypoint: [server, "${S}"]', 'entrypoint'],
+    ['image: a, command: ["${S}"]', 'command'],
+    ['image: a, command: "server ${S}"', 'command'],
+    ['image: a, command: [server, "--password=${S}"]', 'command'],
+    ['image: a, command: [server, "${S}${S}"]', 'command'],
+    ['image: a, command: [sh, -c, "server ${S}"]', 'command'],
+    ['image: a, command: [sh, -c, "${S}"]', 'command'],
+    ['image: a, command: [/bin/sh, "${S}"]', 'command'],
+    ['image: a, entrypoint: [sh, -ec], command: ["${S}"]', 'command'],
+    ['image: a, command: [env, sh, -c, "${S}"]', 'command'],
+    ['image: a, command: [tini, --, "${S}"]', 'command'],
+    ['image: a, command: [gosu, postgres, "${S}"]', 'command'],
+    ['image: a, command: [env, A=1, "${S}"]', 'command'],
+    ['image: a, command: [python3, -c, "${S}"]', 'command'],
+    ['image: a, command: [node, "${S}"]', 'command'],
+    ['image: a, command: [node, -r, x, -e, "${S}"]', 'command'],
+    ['image: a, healthcheck: {test: "probe ${S}"}', 'healthcheck'],
+    ['image: a, healthcheck: {test: [CMD-SHELL, "${S}"]}', 'healthcheck'],
+    ['image: a, healthcheck: {test: [CMD, "${S}"]}', 'healthcheck'],
+    ['image: a, volumes: ["${S}:/x"]', 'volumes'],
+    ['image: a, volumes: [{type: bind, source: "${S}", target: /x}]', 'volumes'],
+    ['image: a, devices: ["${S}"]', 'devices'],
+    ['image: a, cap_add: ["${S}"]', 'cap_add'],
+    ['image: a, user: "${S}"', 'user'],
+    ['image: a, working_dir: "${S}"', 'working_dir'],
+    ['image: a, post_start: [{command: [server, "${S}"]}]', 'post_start'],
+    ['image: a, deploy: {resources: {reservations: {devices: [{driver: "${S}"}]}}}', 'deploy'],
+  ])('%s is refused', (service, key) => {
+    expect(faultsOf(service)).toEqual([
+      `service web: ${key} is decided by the secret S, which nobody signs (compose.yaml:1)`,
+    ]);
+  });
+
+  it('is not where a volume of the project is', () => {
+    const top = 'volumes: {data: {driver_opts: {device: "${S}"}}}';
+    expect(faultsOf('image: a', top)).toEqual([
+      'volume data: it is decided by the secret S, which nobody signs (compose.yaml:2)',
+    ]);
+  });
+});
