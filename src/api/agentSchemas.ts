@@ -162,6 +162,7 @@ export const Orders = Type.Object(
 
 /** Request of a lease. */
 export const LeaseRequest = Type.Object({ purpose: Type.Enum(['apply', 'renew']) }, { title: 'LeaseRequest' });
+export type LeaseRequest = Static<typeof LeaseRequest>;
 
 /** Answer to the request of a lease. */
 export const LeaseAnswer = Type.Object(

@@ -1,6 +1,7 @@
 import { Fault, refusedFault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
 import type { ManifestSecret } from '../../../machines/types.ts';
+import { monotonicMs } from '../../core/clock.ts';
 import { unusableReason } from '../../api/manifest.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
@@ -33,14 +34,12 @@ export async function readSecretsOf(
   secrets: readonly ManifestSecret[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { secretstore, tenancy, vault } = deps;
   if (secrets.length === 0) return;
-  const lease = await tenancy.lease('apply', signal);
-  const login = await secretstore.login({ kind: 'lease', role: lease.role, jwt: lease.jwt }, signal);
-  vault.setLeaseToken(login.token);
+  let usableUntil = await logIn(deps, signal);
   const refusals: Refusal[] = [];
   const entries = new Map<string, SecretEntry>();
   for (const secret of secrets) {
+    if (monotonicMs() > usableUntil) usableUntil = await logIn(deps, signal);
     const entry = entries.get(keyOf(secret)) ?? (await readSecret(deps, secret, signal));
     entries.set(keyOf(secret), entry);
     const refusal = 'refusal' in entry ? entry.refusal : storeSecret(deps, secret, entry.data);
@@ -48,6 +47,18 @@ export async function readSecretsOf(
   }
   if (refusals.length > 0) throw refusedFault(groupByCode(refusals));
   deps.recordDecision({ word: 'secrets-read', count: secrets.length });
+}
+
+/** The part of a lease token's life in which it is used; the rest is for slow calls. */
+const USED_PART = 2 / 3;
+
+/** Logs in with a new lease; returns when to do so again, in milliseconds of the monotonic clock. */
+async function logIn({ secretstore, tenancy, vault }: SecretsDependencies, signal: AbortSignal): Promise<number> {
+  const startedMs = monotonicMs();
+  const lease = await tenancy.lease('apply', signal);
+  const login = await secretstore.login({ kind: 'lease', role: lease.role, jwt: lease.jwt }, signal);
+  vault.setLeaseToken(login.token);
+  return startedMs + login.ttlS * 1000 * USED_PART;
 }
 
 type SecretEntry = { data: Record<string, unknown> } | { refusal: Refusal };

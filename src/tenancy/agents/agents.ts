@@ -1,4 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
+import type { LeaseRequest } from '../../api/agentSchemas.ts';
 import { isDeferralReason, type Report, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { ApiError } from '../core/apiError.rules.ts';
@@ -6,21 +7,27 @@ import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts'
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { signGrant } from '../keys/grants.ts';
 import type { KeyRing } from '../keys/keyRing.ts';
-import { agentRole, audience, authMount } from '../keys/secretstoreRoles.rules.ts';
+import { agentRole, audience, authMount, secretsRole } from '../keys/secretstoreRoles.rules.ts';
 import { outcomeAfterReport } from '../rollouts/rollout.rules.ts';
 import { addReport, type AgentRow, findAgent, recordHeartbeat } from '../store/agents.ts';
 import { changeBackend, findBackend, isShared, type ManagerRow, setTrouble } from '../store/backends.ts';
 import { findBundle, listSignatures } from '../store/bundles.ts';
 import type { HostOutcome } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
+import type { Secretstore } from '../peers/secretstore.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { OutcomeChange } from '../store/rollouts.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { eventOfReport, troubleOf } from '../webhooks/event.rules.ts';
 
+/** Why a host asks for a lease: to read the secrets of an apply, or to replace its token. */
+type LeasePurpose = LeaseRequest['purpose'];
+
 /** Dependencies of leases. */
 export interface LeaseDependencies extends AuditDependencies {
+  readonly secretstore: Pick<Secretstore, 'hasSecretsRole'>;
   /** Returns the current signing keys. */
   readonly keys: () => KeyRing;
   readonly settings: TenancySettings;
@@ -91,8 +98,11 @@ export async function offerSignatures(
   return (await listSignatures(deps.store, sha256)).map(({ body }) => body);
 }
 
-/** Seconds in which a lease can be used to log in. The resulting token has a separate lifetime. */
-const LEASE_LIFETIME_S = 300;
+/**
+ * Seconds in which a lease can be used to log in; the secretstore allows three minutes more for its clock. The resulting
+ * token has a separate lifetime. A lease of secrets is used at once.
+ */
+const leaseLifetimesS: Record<LeasePurpose, number> = { apply: 120, renew: 300 };
 
 /** The right to log in to the secretstore once, with the fields of the answer to a lease request. */
 interface LeaseFields {
@@ -104,17 +114,31 @@ interface LeaseFields {
 }
 
 /**
- * Signs a lease for a backend. All leases use the same role: the purpose of a lease does not change its permissions.
+ * Signs a lease for a backend: to read secrets once (`apply`), or to replace its token (`renew`). Throws 401 to a
+ * retiring backend that asks for secrets.
  */
-export async function giveLease(deps: LeaseDependencies, token: BearerIdentity): Promise<LeaseFields> {
-  const agent = await readAgent(deps, token, 'lease');
+export async function giveLease(
+  deps: LeaseDependencies,
+  { token, purpose }: { token: BearerIdentity; purpose: LeasePurpose },
+): Promise<LeaseFields> {
+  const agent = await readAgent(deps, token, purpose === 'apply' ? 'secrets' : 'renewal');
+  const readsSecrets = purpose === 'apply' && (await hasSecretsRole(deps));
+  const role = readsSecrets ? secretsRole : { ...agentRole, audience };
   const { jwt, expiresAt } = await signGrant(deps.keys(), agent, {
     issuer: deps.settings.public_url,
-    audience,
-    lifetimeS: LEASE_LIFETIME_S,
+    audience: role.audience,
+    lifetimeS: leaseLifetimesS[purpose],
     now: deps.clock(),
   });
-  return { method: 'jwt', mount: authMount, role: agentRole.name, jwt, expires_at: expiresAt };
+  return { method: 'jwt', mount: authMount, role: role.name, jwt, expires_at: expiresAt };
+}
+
+/** An unavailable secretstore is taken for one that was set up; the host's login will show it. */
+async function hasSecretsRole({ secretstore }: Pick<LeaseDependencies, 'secretstore'>): Promise<boolean> {
+  return secretstore.hasSecretsRole().catch((error: unknown) => {
+    if (error instanceof PeerError) return true;
+    throw error;
+  });
 }
 
 /** Stores a report durably and announces changes of its problem. Returns false if the report was already stored. */
@@ -186,7 +210,7 @@ export async function skipDown(
 }
 
 /** Kinds of agent calls, distinguished by the hosts that may make them. */
-type AgentCall = 'check-in' | 'bundle' | 'lease' | 'report';
+type AgentCall = 'check-in' | 'bundle' | 'secrets' | 'renewal' | 'report';
 
 /** The backend's row and the metadata of the call's token, which are compared. */
 interface AccessFacts {
@@ -197,12 +221,13 @@ interface AccessFacts {
 const liveStates: readonly BackendState[] = ['invited', 'active', 'offline', 'retiring'];
 
 /**
- * True if the generation of a token is not superseded and the backend is in a state that accepts calls. While a
- * retirement finishes, a host may still deliver its queued reports.
+ * True if the generation of a token is not superseded and the backend is in a state that accepts calls. A retiring host
+ * gets no more secrets. While a retirement finishes, a host may still deliver its queued reports.
  */
 export function isAccepted({ backend, token }: AccessFacts, call: AgentCall): boolean {
   if (token.generation < backend.oldest_generation || token.generation > backend.generation) return false;
   if (token.env !== backend.env) return false;
+  if (call === 'secrets' && backend.state === 'retiring') return false;
   return liveStates.includes(backend.state) || (backend.state === 'finishing' && call === 'report');
 }
 

@@ -93,7 +93,7 @@ function addCheckInRoute(scope: FastifyInstance, deps: AgentDependencies): void 
 function addLeaseRoute(scope: FastifyInstance, deps: AgentDependencies): void {
   const summary = 'Get a JWT for one login to the secretstore';
   const response = { 200: success(200, LeaseAnswer, { noStore: true }), ...failures(errors) };
-  scope.route({
+  scope.route<{ Body: LeaseRequest }>({
     method: 'POST',
     url: '/v1/agent/lease',
     bodyLimit: MAX_AGENT_BYTES,
@@ -101,7 +101,7 @@ function addLeaseRoute(scope: FastifyInstance, deps: AgentDependencies): void {
     schema: { ...common, operationId: 'lease', summary, body: LeaseRequest, response },
     handler: async (request, reply) => {
       void reply.header('cache-control', 'no-store');
-      return { lease: await giveLease(deps, tokenOf(request)) };
+      return { lease: await giveLease(deps, { token: tokenOf(request), purpose: request.body.purpose }) };
     },
   });
 }

@@ -1,6 +1,6 @@
 import { parseErrorBody } from '../../core/http.rules.ts';
 import { type BearerIdentity, bearerIdentityOf } from '../keys/bearerCache.ts';
-import { authMount, secretsMount, serviceRole } from '../keys/secretstoreRoles.rules.ts';
+import { audience, authMount, secretsMount, secretsRole, serviceRole } from '../keys/secretstoreRoles.rules.ts';
 import { PeerError } from './bundleStorage.ts';
 import {
   createSecretstoreClient,
@@ -14,8 +14,8 @@ import {
 
 /** A secretstore, and the service's login there. */
 interface SecretstoreOptions extends SecretstoreAddress {
-  /** Signs the JWT of a login. */
-  signLogin: () => Promise<string>;
+  /** Signs the JWT of a login for an audience. */
+  signLogin: (audience: string) => Promise<string>;
   /** Milliseconds, of a clock that never goes back. */
   clock: () => number;
 }
@@ -29,7 +29,10 @@ export interface OpenSecretstore extends Secretstore {
 /** Opens a secretstore; makes no call before the first use. */
 export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOptions): OpenSecretstore {
   const client = createSecretstoreClient(address);
-  const session = createServiceSession(async () => logIn(client, await signLogin()), clock);
+  const session = createServiceSession(
+    async () => logIn(client, { role: serviceRole.name, jwt: await signLogin(audience) }),
+    clock,
+  );
   const call: CallAsService = (request) => {
     const accepts = [...(request.accepts ?? []), 403];
     return session.use(async (token) => {
@@ -37,6 +40,7 @@ export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOpt
       return answer.status === 403 ? undefined : answer;
     });
   };
+  let hasSecretsRole = false;
   return {
     lookUpToken: async (bearer) => {
       const found = await session.use(async (token) => {
@@ -47,6 +51,11 @@ export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOpt
       });
       return found.known && bearerIdentityOf(found.known, address.namespace);
     },
+    hasSecretsRole: async () =>
+      (hasSecretsRole ||= await isRoleKnown(client, {
+        role: secretsRole.name,
+        jwt: await signLogin(secretsRole.audience),
+      })),
     revokeToken: async (accessor) => {
       await call({ ...revocation, body: { accessor } });
     },
@@ -70,9 +79,29 @@ export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOpt
 
 const revocation = { what: 'token revocation', method: 'POST', path: 'auth/token/revoke-accessor' } as const;
 
-async function logIn(client: SecretstoreClient, jwt: string): Promise<IssuedToken> {
-  const body = { role: serviceRole.name, jwt };
-  const { json } = await client.call({ what: 'login', method: 'POST', path: `auth/${authMount}/login`, body });
+/** A login at the mount of hosts and service. */
+interface Login {
+  role: string;
+  jwt: string;
+}
+
+const loginCall = { what: 'login', method: 'POST', path: `auth/${authMount}/login` } as const;
+
+async function logIn(client: SecretstoreClient, login: Login): Promise<IssuedToken> {
+  return issuedToken((await client.call({ ...loginCall, body: { ...login } })).json);
+}
+
+/** Logs in and out again; returns false if the secretstore has no role of that name. */
+async function isRoleKnown(client: SecretstoreClient, login: Login): Promise<boolean> {
+  const { status, json } = await client.call({ ...loginCall, body: { ...login }, accepts: [400, 403] });
+  if (status >= 300) return !/could not be found/.test(parseErrorBody(json).text ?? '');
+  const { token } = issuedToken(json);
+  const call = { what: 'token revocation', method: 'POST', path: 'auth/token/revoke-self' } as const;
+  await client.call({ ...call, token }).catch(() => undefined);
+  return true;
+}
+
+function issuedToken(json: unknown): IssuedToken {
   const { client_token: token, accessor, lease_duration: ttlS } = recordOf(recordOf(json)['auth']);
   if (typeof token !== 'string' || token === '' || typeof accessor !== 'string' || typeof ttlS !== 'number') {
     throw unusableAnswer('login');
@@ -189,6 +218,8 @@ export interface Secretstore {
    * Returns the owner of a bearer token; null if the secretstore does not know it, or it does not belong to a backend.
    */
   lookUpToken: (bearer: string) => Promise<BearerIdentity | null>;
+  /** Whether leases of secrets have their own role; false until `secretstore apply` of this version has run. */
+  hasSecretsRole: () => Promise<boolean>;
   /** Revokes a token by its accessor; an unknown one counts as revoked. */
   revokeToken: (accessor: string) => Promise<void>;
   /** Writes a new version of `deployd/data/<env>/see/<key>`; returns its number. */

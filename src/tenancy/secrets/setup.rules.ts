@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { agentRole, audience, authMount, secretsMount, serviceRole } from '../keys/secretstoreRoles.rules.ts';
+import {
+  agentRole,
+  audience,
+  authMount,
+  secretsMount,
+  secretsRole,
+  serviceRole,
+} from '../keys/secretstoreRoles.rules.ts';
 
 /**
  * How the secretstore gets the keys that verify grants, leases and logins: from the published list, or as copies (PEM).
@@ -33,6 +40,8 @@ const AGENT_TTL_S = 7 * dayS;
 /** Agents lease a new token before this time. */
 const AGENT_MAX_TTL_S = 30 * dayS;
 const SERVICE_TTL_S = 3600;
+/** Longest life of a token that reads secrets. */
+const SECRETS_TTL_S = 300;
 /** Largest difference in seconds between the clocks of the secretstore and the service; doctor warns earlier. */
 const CLOCK_SKEW_S = 180;
 
@@ -63,10 +72,18 @@ export function desiredObjects({ issuer, keys }: SetupTerms, accessor: string): 
       fields: { ...verificationFields(keys), bound_issuer: issuer, jwt_supported_algs: ['ES256'] },
       ...('jwksUrl' in keys && { remedy: remedyFor(keys.jwksUrl) }),
     },
-    policyObject(agentRole.policy, agentPolicy(accessor)),
+    policyObject(secretsRole.policy, secretsPolicy(accessor)),
     policyObject(serviceRole.policy, servicePolicy),
+    roleObject(secretsRole, {
+      bound_audiences: [secretsRole.audience],
+      claim_mappings: claims,
+      token_ttl: SECRETS_TTL_S,
+      token_max_ttl: SECRETS_TTL_S,
+      token_explicit_max_ttl: SECRETS_TTL_S,
+      token_no_default_policy: true,
+    }),
     roleObject(agentRole, {
-      claim_mappings: { sub: 'backend', env: 'env', gen: 'gen' },
+      claim_mappings: claims,
       token_ttl: AGENT_TTL_S,
       token_max_ttl: AGENT_MAX_TTL_S,
       token_no_default_policy: false,
@@ -77,8 +94,13 @@ export function desiredObjects({ issuer, keys }: SetupTerms, accessor: string): 
       token_max_ttl: SERVICE_TTL_S,
       token_no_default_policy: true,
     }),
+    // Last, because earlier versions read secrets with it until the role of leases exists.
+    policyObject(agentRole.policy, agentPolicy),
   ];
 }
+
+/** Claims of a grant or lease that the secretstore keeps with the token. */
+const claims = { sub: 'backend', env: 'env', gen: 'gen' };
 
 function verificationFields(keys: VerificationKeys): object {
   if ('publicKeys' in keys) {
@@ -114,13 +136,20 @@ function roleObject({ name, policy }: { name: string; policy: string }, fields: 
 
 const note = '# Written by `deployd-tenancy secretstore apply`.';
 
+/** The policy of a host's own token, which can only look up, renew and revoke itself. */
+const agentPolicy = policyOf({
+  'auth/token/lookup-self': ['read'],
+  'auth/token/renew-self': ['update'],
+  'auth/token/revoke-self': ['update'],
+});
+
 /**
- * The policy of hosts: each may read the secrets of its environment, which its JWT stored in the metadata of its alias
- * at the mount with this accessor.
+ * The policy of a lease of secrets: its token may read the secrets of the host's environment, and may revoke itself. The
+ * JWT stored the environment in the metadata of the host's alias at the mount with this accessor.
  */
-function agentPolicy(accessor: string): string {
+function secretsPolicy(accessor: string): string {
   const env = `{{identity.entity.aliases.${accessor}.metadata.env}}`;
-  return policyOf({ [`${secretsMount}/data/${env}/see/*`]: ['read'] });
+  return policyOf({ [`${secretsMount}/data/${env}/see/*`]: ['read'], 'auth/token/revoke-self': ['update'] });
 }
 
 /** The policy of this service: it writes and destroys secrets but reads none, and looks up and revokes tokens. */

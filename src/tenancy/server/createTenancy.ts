@@ -13,7 +13,6 @@ import type { LogLine } from '../core/log.ts';
 import { type BearerCounts, createBearerCache, type LookUpBearer } from '../keys/bearerCache.ts';
 import { createSealer, followKeyRing, type KeyRing, type Sealer } from '../keys/keyRing.ts';
 import { signServiceLogin } from '../keys/grants.ts';
-import { audience } from '../keys/secretstoreRoles.rules.ts';
 import { createS3Storage } from '../peers/bundleBucket.ts';
 import { bundleDirectoryOf, type BundleStorage, createDirectoryStorage } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, openIdentityProvider } from '../peers/identityProvider.ts';
@@ -113,8 +112,8 @@ interface ServiceIdentity {
 /** Opens the secretstore of the settings; makes no call before the first use. Throws ConfigInvalid. */
 export function connectSecretstore(settings: TenancySettings, { keys, clock }: ServiceIdentity): OpenSecretstore {
   const { public_url: issuer, secretstore_url: url, secretstore_ca, secretstore_namespace: namespace } = settings;
-  const terms = () => ({ issuer, audience, lifetimeS: LOGIN_LIFETIME_S, now: clock() });
-  const signLogin = async () => (await signServiceLogin(keys(), terms())).jwt;
+  const signLogin = async (audience: string) =>
+    (await signServiceLogin(keys(), { issuer, audience, lifetimeS: LOGIN_LIFETIME_S, now: clock() })).jwt;
   const authorities = readTrustedAuthorities(secretstore_ca);
   return openSecretstore({ url, authorities, namespace, signLogin, clock: monotonicMs });
 }
