@@ -128,7 +128,7 @@ export function checkIdentity(facts: IdentityFacts, { agent, now, transport }: I
   return checkResult(name, path, findings);
 }
 
-/** Enrols this host; the owner of the directory, as whom the mesh runs, gets the file. */
+/** A command that enrols this host; the file gets the owner of its directory, who runs the mesh. */
 function enrolment(path: string): string {
   const directory = path.slice(0, path.lastIndexOf('/')) || '/';
   const access = `sudo chown --reference=${directory} ${path} && sudo chmod 640 ${path}`;
