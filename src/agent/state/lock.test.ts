@@ -175,7 +175,7 @@ describe('many concurrent ticks', () => {
   });
 
   it('would fail with the plain lockfile package', () => {
-    const many = ['--rounds', '8', '--processes', '40', '--kills', '40'];
+    const many = ['--rounds', '3', '--processes', '30', '--kills', '40'];
     const { status, stdout } = stress(...many, '--strategy', 'lockfile-only');
     expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringContaining('VIOLATED') as string });
   });
