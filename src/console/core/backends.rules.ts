@@ -21,15 +21,23 @@ export const stateConditions: Record<BackendState, Condition> = {
   retired: { word: 'retired', tone: 'idle', meaning: 'Nothing of it is left but its reports and the audit log.' },
 };
 
+const locked: Condition = {
+  word: 'locked',
+  tone: 'bad',
+  meaning: 'An operator has locked it: its host gets no orders, bundles or secrets.',
+};
+
 const troubles = {
   refused: { word: 'refused', tone: 'bad', meaning: 'Its host refuses the desired bundle, and keeps what it has.' },
   failed: { word: 'failed', tone: 'bad', meaning: 'Its host has tried to apply the desired bundle, and failed.' },
 } as const satisfies Record<string, Condition>;
 
-type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'>;
+type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'> &
+  Partial<Pick<Backend, 'locked_at'>>;
 
 /** The most important facts about a backend. */
 export function conditionOf(backend: ConditionFacts): Condition {
+  if (backend.locked_at) return locked;
   if (backend.state !== 'active') return stateConditions[backend.state];
   if (backend.trouble === 'refused' || backend.trouble === 'failed') return troubles[backend.trouble];
   if (backend.healthy === false || backend.trouble === 'unhealthy')

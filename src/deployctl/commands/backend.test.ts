@@ -29,6 +29,22 @@ it('creates and shows a backend', async () => {
   expect(stdout).toMatch(/^last seen {6}never$/m);
 });
 
+it('locks a backend, lists the secrets that its host could have read, and unlocks it', async () => {
+  const { id } = await create();
+  expect((await at.admin.run(`backend lock ${id}`)).stdout).toMatch(/has no secrets that it could have read/);
+  await at.admin.run(`secret set ${env} db`, { stdin: 'x' });
+  const { stdout } = await at.admin.run(`backend lock ${id}`);
+  expect(stdout).toContain(`replace each at its source, then here:\n  deployctl secret set ${env} db\n`);
+  expect((await at.viewer.run(`backend list --env ${env}`)).stdout).toContain('created, locked');
+  expect((await at.viewer.run(`backend show ${id}`)).stdout).toMatch(/^locked +since .*: all calls are refused$/m);
+  at.service.secretstore.away = true;
+  const { stdout: unlisted } = await at.admin.run(`backend lock ${id}`);
+  at.service.secretstore.away = false;
+  expect(unlisted).toMatch(/cannot be listed \(.*\): deployctl secret list/);
+  expect((await at.viewer.run(`backend unlock ${id}`)).exit).not.toBe(0);
+  expect(await at.admin.json(`backend unlock ${id}`)).toMatchObject({ id, locked_at: null });
+});
+
 it('lists backends page by page, as one list', async () => {
   const ids = await Promise.all(Array.from({ length: 5 }, async () => (await create()).id));
   const listed = (await at.viewer.json(`backend list --env ${env}`)) as { backends: { id: string }[]; next: null };

@@ -5,16 +5,25 @@ import type { ToldHold } from '../../api/checkIn.rules.ts';
 import { parseLabels } from '../../api/rolloutPlan.rules.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
 import { path, readPages } from '../core/client.ts';
-import { usageError } from '../core/ctlError.ts';
+import { CtlError, usageError } from '../core/ctlError.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
 import { collectOption, countOption, formatLabels } from '../core/input.ts';
 import { formatAge, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
-import type { Backend, BackendDetails, InstallKit, PendingStep, ReceivedReport, Retiring } from '../core/types.ts';
+import type {
+  Backend,
+  BackendDetails,
+  InstallKit,
+  PendingStep,
+  ReceivedReport,
+  Retiring,
+  SecretName,
+} from '../core/types.ts';
 
-/** `deployctl backend list|show|create|label`. */
+/** `deployctl backend list|show|create|label|lock|unlock`. */
 export function addBackend(program: Command, run: Run): void {
   const backend = program.command('backend').helpCommand(false).description('Manage backends, the records of hosts');
   addBackendList(backend, run);
+  addBackendLock(backend, run);
   backend.command('show').description('Show a backend').argument('<id>', 'id of the backend').action(run(showBackend));
   backend
     .command('create')
@@ -98,6 +107,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['host', `environment ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
     ['labels', formatLabels(labels) || null],
     ['state', `${backend.state} since ${formatTime(backend.state_since, nowMs)}`],
+    ['locked', backend.locked_at ? `since ${formatTime(backend.locked_at, nowMs)}: all calls are refused` : null],
     ['created', formatTime(backend.created_at, nowMs)],
     ['last seen', formatTime(backend.last_seen_at, nowMs)],
     ['agent', backend.agent_version],
@@ -163,7 +173,7 @@ async function listBackends(
     backend.id,
     backend.env,
     backend.site,
-    backend.state,
+    backend.locked_at ? `${backend.state}, locked` : backend.state,
     formatAge(backend.last_seen_at, session.nowMs),
     backend.agent_version ?? '-',
     backend.trouble ?? formatHealth(backend),
@@ -218,6 +228,54 @@ function queryOf({
   const order = reverse ? `-${sort ?? 'id'}` : sort;
   const condition = { behind: behind && 'true', sick: sick && 'true', deferred_by, swarm };
   return { env, state: state?.join(','), q: search, ...condition, sort: order };
+}
+
+/** `deployctl backend lock|unlock`. */
+function addBackendLock(backend: Command, run: Run): void {
+  backend
+    .command('lock')
+    .description('Refuse all calls of a host from now on, and list the secrets that it could have read')
+    .argument('<id>', 'id of the backend')
+    .action(run(lockBackend));
+  backend
+    .command('unlock')
+    .description('Accept the calls of a locked host again')
+    .argument('<id>', 'id of the backend')
+    .action(run(unlockBackend));
+}
+
+async function lockBackend(session: Session, [id]: [string]): Promise<Result> {
+  const api = await session.api();
+  const locked = await api.call<BackendDetails>({ method: 'POST', path: path`/v1/backends/${id}/lock` });
+  const { env } = locked;
+  const call = { method: 'GET', path: path`/v1/envs/${env}/secrets` } as const;
+  const keys = await api.call<{ secrets: SecretName[] }>(call).then(
+    ({ secrets }) => secrets.map(({ key }) => key),
+    (error: unknown) => {
+      if (error instanceof CtlError) return error;
+      throw error;
+    },
+  );
+  const lines = [`backend ${id} is locked: its host gets no orders, bundles or secrets`, ...exposedLines(env, keys)];
+  return { json: { ...locked, exposed_secrets: keys instanceof CtlError ? null : keys }, text: lines.join('\n') };
+}
+
+/** The secrets that a host could have read, as commands that replace them. */
+function exposedLines(env: string, keys: string[] | CtlError): string[] {
+  if (keys instanceof CtlError)
+    return [`the secrets that it could have read cannot be listed (${keys.message}): deployctl secret list ${env}`];
+  if (keys.length === 0) return [`environment ${env} has no secrets that it could have read`];
+  const commands = keys.map((key) => `  deployctl secret set ${env} ${key}`);
+  return [
+    `it could have read these secrets of environment ${env}; replace each at its source, then here:`,
+    ...commands,
+  ];
+}
+
+async function unlockBackend(session: Session, [id]: [string]): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call<BackendDetails>({ method: 'POST', path: path`/v1/backends/${id}/unlock` });
+  return { json, text: `backend ${id} is not locked: its host is served again` };
 }
 
 /** `deployctl kit`. */

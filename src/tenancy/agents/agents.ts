@@ -214,19 +214,19 @@ type AgentCall = 'check-in' | 'bundle' | 'secrets' | 'renewal' | 'report';
 
 /** The backend's row and the metadata of the call's token, which are compared. */
 interface AccessFacts {
-  backend: { state: BackendState; generation: number; oldest_generation: number; env: string };
+  backend: Pick<AgentRow, 'state' | 'generation' | 'oldest_generation' | 'locked_at' | 'env'>;
   token: { generation: number; env: string };
 }
 
 const liveStates: readonly BackendState[] = ['invited', 'active', 'offline', 'retiring'];
 
 /**
- * True if the generation of a token is not superseded and the backend is in a state that accepts calls. A retiring host
+ * True if the generation of a token is not superseded, and the backend is not locked and in a state that accepts calls. A retiring host
  * gets no more secrets. While a retirement finishes, a host may still deliver its queued reports.
  */
 export function isAccepted({ backend, token }: AccessFacts, call: AgentCall): boolean {
   if (token.generation < backend.oldest_generation || token.generation > backend.generation) return false;
-  if (token.env !== backend.env) return false;
+  if (token.env !== backend.env || backend.locked_at !== null) return false;
   if (call === 'secrets' && backend.state === 'retiring') return false;
   return liveStates.includes(backend.state) || (backend.state === 'finishing' && call === 'report');
 }

@@ -55,6 +55,7 @@ const backend = {
   swarm: Nullable(Swarm),
   purge_volumes: Type.Boolean(),
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
+  locked_at: Nullable({ ...Timestamp, description: 'When it was locked: all calls of its host are refused since.' }),
 };
 
 /** A report with the time at which it was received. */

@@ -48,6 +48,7 @@ export function backendView(
     swarm: swarmOf(row),
     purge_volumes: row.purge_volumes === 1,
     finished: JSON.parse(row.finished) as FinishingStep[],
+    locked_at: row.locked_at === null ? null : toTime(row.locked_at),
   };
 }
 

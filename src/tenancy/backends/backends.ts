@@ -15,6 +15,7 @@ import {
   isShared,
   listManagers,
   setLabels,
+  setLock,
   setTrouble,
 } from '../store/backends.ts';
 import type { BackendRow, Labels, Place } from '../store/database.ts';
@@ -85,6 +86,19 @@ export async function labelBackend(
   const row = await requireBackend(deps, call);
   await deps.store.transaction().execute(async (work) => {
     await setLabels(work, row, labels);
+    await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env }));
+  });
+  return readBackend(deps, call);
+}
+
+/** Refuses all calls of a host from now on, or accepts them again; throws 404. */
+export async function lockBackend(
+  deps: BackendDependencies,
+  { caller, isLocked, ...call }: BackendCall & { caller: AuditCaller; isLocked: boolean },
+): Promise<BackendDetails> {
+  const row = await requireBackend(deps, call);
+  await deps.store.transaction().execute(async (work) => {
+    await setLock(work, row.id, isLocked ? deps.clock() : null);
     await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env }));
   });
   return readBackend(deps, call);

@@ -17,7 +17,7 @@ import {
   Retirement,
   Retiring,
 } from './backendSchemas.ts';
-import { createBackend, labelBackend, listReports, readBackend, retireBackend } from './backends.ts';
+import { createBackend, labelBackend, listReports, lockBackend, readBackend, retireBackend } from './backends.ts';
 import { listBackends, readFleet } from './fleet.ts';
 
 const route = routesFor<KitDependencies>();
@@ -106,6 +106,20 @@ export const backendRoutes = [
       noStore: true,
       handle: async (deps, { operator, caller, params }) =>
         answer(200, await revealKit(deps, { operator, caller, id: params.id })),
+    }),
+  ),
+  ...(['lock', 'unlock'] as const).map((act) =>
+    route({
+      method: 'POST',
+      url: `/v1/backends/:id/${act}`,
+      role: 'admin',
+      summary: act === 'lock' ? 'Refuse all calls of a host from now on' : 'Accept the calls of a locked host again',
+      params: BackendParams,
+      responses: { 200: BackendDetails },
+      errors: { 404: 'BACKEND_NOT_FOUND' },
+      act: `backend.${act}`,
+      handle: async (deps, { operator, caller, params }) =>
+        answer(200, await lockBackend(deps, { operator, caller, id: params.id, isLocked: act === 'lock' })),
     }),
   ),
   route({

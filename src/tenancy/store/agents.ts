@@ -24,6 +24,7 @@ type AgentColumn =
   | 'env'
   | 'transport'
   | 'oldest_generation'
+  | 'locked_at'
   | 'state_since'
   | 'trouble'
   | 'rollout_id'
@@ -57,7 +58,15 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     )
     .leftJoin('bundles as rollout_bundles', 'rollout_bundles.sha256', 'rollouts.sha256')
     .select(['backends.id', 'revision', 'backends.env', 'backends.state', 'generation', 'purge_volumes', 'finished'])
-    .select(['transport', 'oldest_generation', 'backends.state_since', 'trouble', 'envs.production', 'desired_sha'])
+    .select([
+      'transport',
+      'oldest_generation',
+      'locked_at',
+      'backends.state_since',
+      'trouble',
+      'envs.production',
+      'desired_sha',
+    ])
     .select(['bundles.size_bytes as desired_size', 'bundles.emergency as desired_emergency'])
     .select(['backends.rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
     .select([

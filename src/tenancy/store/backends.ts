@@ -73,6 +73,18 @@ export async function setLabels(
     .execute();
 }
 
+/** Locks a backend at a time, which keeps an earlier one, or unlocks it with null. */
+export async function setLock(work: Store, id: string, now: number | null): Promise<void> {
+  await work
+    .updateTable('backends')
+    .set(({ eb, fn }) => ({
+      locked_at: now === null ? null : fn.coalesce('locked_at', eb.val(now)),
+      revision: eb('revision', '+', 1),
+    }))
+    .where('id', '=', id)
+    .execute();
+}
+
 /** The row of a backend; null if there is none. */
 export async function findBackend(store: Store, id: string): Promise<BackendRow | null> {
   return (await store.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;

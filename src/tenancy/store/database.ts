@@ -284,6 +284,8 @@ interface BackendTable {
   oldest_generation: number;
   purge_volumes: number;
   finished: Json<FinishingStep[]>;
+  /** When an operator locked it; null if it is not locked. */
+  locked_at: Generated<number | null>;
   /** When it entered its state. */
   state_since: number;
   last_seen_at: number | null;

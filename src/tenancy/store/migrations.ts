@@ -19,6 +19,7 @@ export const migrations: Record<string, Migration> = {
   '0014-list-filters': { up: addListFilters },
   '0015-swarms': { up: addSwarms },
   '0016-pipelines': { up: addPipelines },
+  '0017-locks': { up: addLocks },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -417,6 +418,11 @@ async function addSwarms({ schema }: Kysely<unknown>): Promise<void> {
 /** The last CI pipeline that promoted, so that an older one cannot promote after it. */
 async function addPipelines({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('envs').addColumn('pipeline', 'bigint').execute();
+}
+
+/** When an operator locked a backend, whose calls are refused since. */
+async function addLocks({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('backends').addColumn('locked_at', 'bigint').execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */
