@@ -79,6 +79,30 @@ export const deferringFacts = {
   }),
 };
 
+const SignerName = Type.String({ maxLength: 600 });
+const Signers = Type.Object(
+  {
+    threshold: Type.Integer({ minimum: 1, description: 'How many different signers must have signed.' }),
+    keys: Type.Array(SignerName, { maxItems, description: 'Fingerprints of the usable keys: `key SHA256:…`.' }),
+    identities: Type.Array(SignerName, { maxItems, description: 'Subject and issuer of keyless signers.' }),
+    root: Nullable(Sha256),
+  },
+  { title: 'Signers' },
+);
+
+/** The signers that a host trusts; `images` contains the signers of all rules. */
+const EnforcedTrust = Type.Object(
+  { bundles: Nullable(Signers), images: Nullable(Signers) },
+  { title: 'EnforcedTrust', description: 'The signers that the host requires; null: it requires no signatures.' },
+);
+export type EnforcedTrust = Static<typeof EnforcedTrust>;
+
+/** Settings that a host enforces by itself, beside its policy. */
+export const enforced = {
+  trust: Type.Optional(EnforcedTrust),
+  windows: Type.Optional(Type.Array(Type.String({ maxLength }), { maxItems, description: 'Its maintenance windows.' })),
+};
+
 const Violation = Type.Object(
   {
     by: Type.Enum(['trust', 'policy'], { description: 'The key of config.yaml that it violates.' }),
@@ -128,6 +152,7 @@ export const CheckIn = Type.Object(
     containers: Type.Array(Container),
     ...deferringFacts,
     policy: Type.Optional(HostPolicy),
+    ...enforced,
     violations,
     swarm: Type.Optional(Swarm),
   },

@@ -42,6 +42,11 @@ function daysOf(text: string): TimeWindow['days'] {
   return weekdays.slice(first, last + 1);
 }
 
+/** A window as text. */
+export function formatWindow({ days, start, minutes, time_zone }: TimeWindow): string {
+  return `${days.join(', ')} from ${start} for ${minutes} minutes, ${time_zone}`;
+}
+
 /** Labels from words such as `ring=canary`; null if one is invalid, or a name comes twice. */
 export function parseLabels(words: readonly string[]): Record<string, string> | null {
   const labels = words.map((word) => word.split('='));

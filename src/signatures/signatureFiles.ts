@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Violation } from '../api/agentSchemas.ts';
+import type { EnforcedTrust, Violation } from '../api/agentSchemas.ts';
 import { type ImageTrustSettings, signatureLimits, type TrustSettings } from '../api/trust.rules.ts';
 import { readRegularFile } from '../core/files.ts';
 import { duplicateKeys } from '../core/json.rules.ts';
 import { printable } from '../core/text.rules.ts';
 import {
   describeUntrusted,
+  identityName,
   judgeClaims,
   SignatureFault,
   type SignatureJudgement,
@@ -24,6 +25,9 @@ export interface ReadTrust {
 }
 
 const maxKeyBytes = 65_536;
+/** Keys, and identities, that a host reports at most. */
+const maxTold = 64;
+const shortened = (name: string) => name.slice(0, 600);
 const maxRootBytes = 4 * 2 ** 20;
 
 /**
@@ -66,6 +70,24 @@ export function trustViolations(trust: HostTrustSettings, applied: AppliedReleas
     service: each.service,
     detail: describeUntrusted(each),
   }));
+}
+
+/** The trust of a host as it reports it: keys by fingerprint, and the rules of images together. */
+export function enforcedTrust(trust: HostTrustSettings): EnforcedTrust {
+  const { bundles, images } = readTrustNow(trust);
+  const told = (...all: SignersNow[]) => ({
+    threshold: Math.min(...all.map(({ threshold }) => threshold)),
+    keys: [...new Set(all.flatMap(({ keys }) => keys.map(({ signer }) => signer)))].sort().slice(0, maxTold),
+    identities: [...new Set(all.flatMap(({ identities }) => identities.map(identityName)))]
+      .sort()
+      .slice(0, maxTold)
+      .map(shortened),
+    root: all[0]?.root?.sha256 ?? null,
+  });
+  return {
+    bundles: bundles === null ? null : told(bundles),
+    images: images === null ? null : told(images, ...images.rules),
+  };
 }
 
 /** The applied release in state.json, and the services that have containers. */

@@ -35,7 +35,8 @@ const unheld = { grantRefusal: null, hold: null };
 type HostDependencies = CheckInDependencies & PurgeDependencies;
 
 function depsWith(...responses: Partial<CheckInResponse>[]): HostDependencies {
-  const own = { apply: { windows: [], emergency: false }, state_dir: tempDir() };
+  const trust = { bundles: null, images: null };
+  const own = { apply: { windows: [], emergency: false }, trust, state_dir: tempDir() };
   const baseline = { sha, volumes: ['data'], networks: ['default'] };
   const state = { state: { ...emptyState('eu-1'), production_unknown: false, baseline } as State };
   const update = async (patch: Partial<State>) => void Object.assign(state.state, patch);

@@ -6,7 +6,7 @@ import type { DesiredState, FaultFacts, ObservedState, ReportedContainer } from 
 import { type CheckInRequest, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import { isDefaultPolicy, policyBounds } from '../../api/hostPolicy.rules.ts';
 import { bootTimeNow, monotonicMs } from '../../core/clock.ts';
-import { trustViolations } from '../../signatures/signatureFiles.ts';
+import { enforcedTrust, trustViolations } from '../../signatures/signatureFiles.ts';
 import type { CheckInBackoff } from '../state/state.rules.ts';
 import { callAuthenticated, type TokenDependencies } from '../token/token.ts';
 import { peerNames } from '../transport/classifyError.rules.ts';
@@ -14,6 +14,7 @@ import { backoffS, backoffUntil, checkInDueS, isOverdue, maxAttempts } from './b
 import { deferringFactsOf, desiredStateOf, supersededBy, type WaitPurpose } from './desiredState.rules.ts';
 import { countHoldFromNow } from './hold.ts';
 import type { CheckInResponse } from '../../api/answers.rules.ts';
+import { formatWindow } from '../../api/rolloutPlan.rules.ts';
 
 /** Dependencies of a check-in in addition to the token. */
 export interface CheckInDependencies extends TokenDependencies {
@@ -166,7 +167,7 @@ const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' }
 
 /** Builds the check-in body, without the hold and window fields. */
 function requestOf({ settings, state, version }: CheckInDependencies, observed: ObservedState): CheckInRequest {
-  const { env, site, transport, laptop_mode, interval_s, limits, policy, trust } = settings;
+  const { env, site, transport, laptop_mode, interval_s, limits, policy, trust, apply } = settings;
   const services = observed.containers.map(({ service }) => service);
   const violations = trustViolations(trust, { ...state.state, services }).slice(0, policyBounds.entries);
   return {
@@ -181,6 +182,8 @@ function requestOf({ settings, state, version }: CheckInDependencies, observed: 
       swarm: { ...observed.swarm, leader: observed.engineAvailable && observed.leader === null },
     }),
     policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
+    trust: enforcedTrust(trust),
+    windows: apply.windows.map(formatWindow),
     ...(violations.length > 0 && { violations }),
   };
 }

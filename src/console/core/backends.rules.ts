@@ -60,6 +60,13 @@ export const deferralConditions: Record<NonNullable<Backend['deferred_by']>, Con
   window: { word: 'window closed', tone: 'idle', meaning: 'Its host waits until one of its windows opens.' },
 };
 
+/** A host that trusts other signers than its environment. */
+export const differingCondition: Condition = {
+  word: 'trust differs',
+  tone: 'bad',
+  meaning: 'Its host trusts other signers than its environment.',
+};
+
 const outcomes: Record<string, Tone> = {
   heartbeat: 'good',
   applied: 'good',

@@ -10,6 +10,7 @@ import {
   countByState,
   countPresent,
   deferralConditions,
+  differingCondition,
   type HostRow,
   passingStates,
   rowsOf,
@@ -83,10 +84,11 @@ function backendTable({ backends }: BackendList, { query }: Visit, now: number):
 }
 
 function stateCell(backend: Backend): TemplateResult {
-  const { deferred_by } = backend;
+  const { deferred_by, differs } = backend;
   return html`<span
     >${conditionBadge(conditionOf(backend))}
-    ${deferred_by === null ? nothing : conditionBadge(deferralConditions[deferred_by])}</span
+    ${deferred_by === null ? nothing : conditionBadge(deferralConditions[deferred_by])}
+    ${differs === null ? nothing : conditionBadge({ ...differingCondition, meaning: differs })}</span
   >`;
 }
 

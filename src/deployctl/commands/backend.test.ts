@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { newSigningKey } from '../../../fixtures/world/signatures/signBundle.ts';
 import { checkInOf } from '../../../fixtures/world/tenancy/agentBodies.ts';
 import { addHost } from '../../../fixtures/world/tenancy/host.ts';
 
@@ -127,6 +128,24 @@ it('shows the hold of a host, and when its windows open', async () => {
   const stdout = await show();
   expect(stdout).toMatch(/^held .*, since 2026-01-01T00:00:00.000Z \(.*\), by kim: disk \ufffd\[31mswap$/m);
   expect(stdout).toMatch(/^windows {8}closed, the next opens 2100-01-02T22:00:00.000Z \(in \d+d\)$/m);
+});
+
+it('shows the trusted signers of a host, how its environment differs, and violations', async () => {
+  const host = await addHost(at.service, env);
+  const violations = [{ by: 'trust' as const, service: null, detail: 'signed by a \u001b[31mremoved key' }];
+  await host.checkIn({ trust: { bundles: null, images: null }, violations });
+  const list = async () => (await at.viewer.run(`backend list --env ${env}`)).stdout;
+  expect(await list()).not.toContain('TRUST');
+  const keys = [newSigningKey().publicPem];
+  await at.service.deps.store
+    .insertInto('bundle_trusts')
+    .values({ env, threshold: 1, trust: JSON.stringify({ threshold: 1, keys, identities: [], root: null }) })
+    .execute();
+  expect(await list()).toMatch(/ differs\n/);
+  const { stdout } = await at.viewer.run(`backend show ${host.id}`);
+  expect(stdout).toMatch(/^differs {8}the host requires no signatures of bundles, but its environment does$/m);
+  expect(stdout).toMatch(/^violation {6}trust: signed by a \ufffd\[31mremoved key$/m);
+  expect(stdout).toMatch(/^trust {10}bundles need no signature; images need no signature$/m);
 });
 
 it('shows the managers of a swarm as such', async () => {

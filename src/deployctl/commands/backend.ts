@@ -101,7 +101,7 @@ function formatManager({ id, site, state, leader }: NonNullable<BackendDetails['
 
 function formatBackend(backend: BackendDetails, nowMs: number): string {
   const { env, site, transport, laptop, labels = {}, last_report: report } = backend;
-  const { hold = null, window_opens_at: opening = null, swarm = null, managers = [] } = backend;
+  const { hold = null, window_opens_at: opening = null, swarm = null, managers = [], violations = [] } = backend;
   return formatFacts([
     ['id', backend.id],
     ['host', `environment ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
@@ -117,6 +117,9 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['trouble', backend.trouble ?? null],
     ['held', hold && formatHold(hold, nowMs)],
     ['windows', opening && `closed, the next opens ${formatTime(opening, nowMs)}`],
+    ['differs', backend.differs ?? null],
+    ...violations.map(({ by, detail }): [string, string] => ['violation', `${by}: ${detail}`]),
+    ['trust', formatTrust(backend.trust)],
     ['swarm', swarm && formatSwarm(swarm)],
     ...managers.map(formatManager),
     ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
@@ -126,6 +129,17 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['finished', backend.finished.join(', ') || null],
     ...backend.pending_steps.map(formatStep),
   ]);
+}
+
+/** The signers that a host requires of bundles and images; null if it does not report them. */
+function formatTrust(trust: BackendDetails['trust']): string | null {
+  if (trust === undefined) return null;
+  const parts = (['bundles', 'images'] as const).map((what) => {
+    const signers = trust[what];
+    if (signers === null) return `${what} need no signature`;
+    return `${what} signed by ${signers.threshold} of ${[...signers.keys, ...signers.identities].join(', ') || 'nobody'}`;
+  });
+  return parts.join('; ');
 }
 
 function formatStep({ step, tries, error }: PendingStep): [label: string, value: string] {
@@ -169,6 +183,7 @@ async function listBackends(
   const json = await readPages<'backends', Backend>(await session.api(), call);
   const { backends } = json;
   const hasSwarms = backends.some(({ swarm }) => swarm);
+  const differ = backends.some(({ differs }) => differs);
   const rows = backends.map((backend) => [
     backend.id,
     backend.env,
@@ -180,6 +195,7 @@ async function listBackends(
     backend.deferred_by ?? '-',
     shortSha(backend.applied_sha),
     shortSha(backend.desired_sha),
+    ...(differ ? [backend.differs ? 'differs' : '-'] : []),
     ...(hasSwarms ? [formatSwarmCell(backend)] : []),
   ]);
   const head = [
@@ -193,6 +209,7 @@ async function listBackends(
     'DEFERRED',
     'APPLIED',
     'DESIRED',
+    ...(differ ? ['TRUST'] : []),
     ...(hasSwarms ? ['SWARM'] : []),
   ];
   return { json, text: formatTable(head, rows, session.width) };

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { PlannedWave } from '../../api/rolloutPlan.rules.ts';
+import { formatWindow, type PlannedWave } from '../../api/rolloutPlan.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type ApiCall, path, wholeSha } from '../core/client.ts';
@@ -166,8 +166,4 @@ function countsOf(wave: RolloutWave, hasStarted: boolean): string[] {
 function formatSize({ count, percent, labels }: WaveSize): string {
   const size = percent === null ? String(count ?? 'all') : `${percent}%`;
   return `${size} ${formatLabels(labels)}`.trim();
-}
-
-function formatWindow({ days, start, minutes, time_zone }: TimeWindow): string {
-  return `${days.join(', ')} from ${start} for ${minutes} minutes, ${time_zone}`;
 }

@@ -30,7 +30,7 @@ type Sent<T, Later extends keyof T> = Omit<T, Later> & Partial<Pick<T, Later>>;
 
 export type WhoAmI = Sent<Caller, 'permissions'>;
 
-type LaterOfBackend = 'labels' | 'trouble' | 'deferred_by' | 'swarm';
+type LaterOfBackend = 'labels' | 'trouble' | 'deferred_by' | 'differs' | 'swarm';
 export type Backend = Sent<CurrentBackend, LaterOfBackend>;
 export type BackendDetails = Sent<CurrentDetails, LaterOfBackend | 'host' | 'containers' | 'managers'>;
 export type PendingStep = BackendDetails['pending_steps'][number];

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { CheckIn, Container, deferringFacts, Report, Swarm } from '../../api/agentSchemas.ts';
+import { CheckIn, Container, deferringFacts, enforced, Report, Swarm, violations } from '../../api/agentSchemas.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import {
   backendStates,
@@ -52,6 +52,12 @@ const backend = {
     description: 'Why changes on its host are deferred; a hold takes precedence over windows.',
   }),
   ...deferringFacts,
+  differs: Nullable(
+    Type.String({
+      description:
+        'How the trusted signers of its host differ from the signers that are recorded for its environment; null without a difference, and if one of the two is unknown.',
+    }),
+  ),
   swarm: Nullable(Swarm),
   purge_volumes: Type.Boolean(),
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
@@ -86,6 +92,9 @@ export const BackendDetails = Type.Object(
     pending_steps: Type.Array(PendingStep),
     last_report: Nullable(ReceivedReport),
     host: Nullable(CheckIn.properties.host),
+    ...enforced,
+    policy: CheckIn.properties.policy,
+    violations,
     containers: Type.Array(Container, { description: 'Containers that its newest check-in reported.' }),
     managers: Type.Array(Manager, { description: 'The other managers of its swarm, in its environment.' }),
   },

@@ -1,5 +1,7 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import { type CheckInRequest, type DeferringFacts, recentForS, type ToldSwarm } from '../../api/checkIn.rules.ts';
+import { identityName } from '../../signatures/judgement.rules.ts';
+import { type BundleTrust, keyName, readPublicKey } from '../../signatures/trust.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import type { AuditDependencies } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
@@ -22,7 +24,7 @@ export function silenceLimits({ clock, settings }: BackendDependencies): Silence
 /** A backend's row as the API returns it. */
 export function backendView(
   row: BackendRow,
-  { desiredSha, limits }: { desiredSha: string | null; limits: SilenceLimits },
+  { desiredSha, limits, expected }: Pick<DetailFacts, 'desiredSha' | 'limits' | 'expected'>,
 ): Backend {
   const { id, env, site, transport, state, generation, applied_sha } = row;
   return {
@@ -45,6 +47,7 @@ export function backendView(
     deferred_by: row.deferred_by,
     // Few backends have deferring facts, and check-ins may be long.
     ...(row.deferred_by !== null && deferringFactsOf(checkInOf(row))),
+    differs: expected === null || state === 'retired' ? null : trustDifference(checkInOf(row), expected),
     swarm: swarmOf(row),
     purge_volumes: row.purge_volumes === 1,
     finished: JSON.parse(row.finished) as FinishingStep[],
@@ -56,6 +59,8 @@ export function backendView(
 interface DetailFacts {
   desiredSha: string | null;
   limits: SilenceLimits;
+  /** The trusted signers of its environment; null if it requires no signatures. */
+  expected: BundleTrust | null;
   pending: PendingStepRow[];
   newest: StoredReport | null;
   /** The managers of its swarm in its environment, including itself. */
@@ -70,10 +75,44 @@ export function backendDetails(row: BackendRow, { pending, newest, managers, ...
     pending_steps: pending.map(({ step, tries, error }) => ({ step, tries, error })),
     last_report: newest && reportView(newest),
     host: checkIn?.host ?? null,
+    ...settingsOf(checkIn),
     containers: checkIn?.containers ?? [],
     managers: managers.filter(({ id }) => id !== row.id).map(managerView),
     ...deferringFactsOf(checkIn),
   };
+}
+
+/** The reported settings of a host, and its violations of them. */
+function settingsOf(checkIn: CheckInRequest | null) {
+  const { policy, trust, windows, violations }: Partial<CheckInRequest> = checkIn ?? {};
+  return {
+    ...(policy && { policy }),
+    ...(trust && { trust }),
+    ...(windows && { windows }),
+    ...(violations && { violations }),
+  };
+}
+
+/**
+ * How the trusted signers of a host differ from those that an administrator recorded for its environment. Null if they
+ * do not, and for an agent that does not report them.
+ */
+export function trustDifference(checkIn: CheckInRequest | null, expected: BundleTrust): string | null {
+  const told = checkIn?.trust?.bundles;
+  if (told === undefined) return null;
+  if (told === null) return 'the host requires no signatures of bundles, but its environment does';
+  const keys = expected.keys.flatMap((pem) => {
+    const read = readPublicKey(pem);
+    return typeof read === 'string' ? [] : [keyName(read.hint)];
+  });
+  const signers = [...keys, ...expected.identities.map(identityName)];
+  const own = [...told.keys, ...told.identities];
+  const differences = [
+    ...(told.threshold === expected.threshold ? [] : [`threshold ${told.threshold} instead of ${expected.threshold}`]),
+    ...own.filter((signer) => !signers.includes(signer)).map((signer) => `also trusts ${signer}`),
+    ...signers.filter((signer) => !own.includes(signer)).map((signer) => `does not trust ${signer}`),
+  ];
+  return differences.length === 0 ? null : differences.join('; ');
 }
 
 function managerView(row: BackendRow): BackendDetails['managers'][number] {

@@ -19,7 +19,7 @@ import {
   setTrouble,
 } from '../store/backends.ts';
 import type { BackendRow, Labels, Place } from '../store/database.ts';
-import { lockEnv } from '../store/envs.ts';
+import { findBundleTrust, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -49,14 +49,15 @@ export async function requireBackend(
 export async function readBackend(deps: BackendDependencies, call: BackendCall): Promise<BackendDetails> {
   const { store } = deps;
   const row = await requireBackend(deps, call);
-  const [desired, pending, [newest], managers] = await Promise.all([
+  const [desired, expected, pending, [newest], managers] = await Promise.all([
     readDesired(store, [row.env]),
+    findBundleTrust(store, row.env),
     listPendingSteps(store, row.id),
     selectReports(store, row.id, { limit: 1 }),
     listManagers(store, row),
   ]);
-  const facts = { desiredSha: desired.of(row), limits: silenceLimits(deps), pending, newest: newest ?? null, managers };
-  return backendDetails(row, facts);
+  const facts = { desiredSha: desired.of(row), limits: silenceLimits(deps), expected, pending, managers };
+  return backendDetails(row, { ...facts, newest: newest ?? null });
 }
 
 /**

@@ -1,14 +1,16 @@
 import { type BackendState, hostStates } from '../../../machines/backend.ts';
-import type { Deferral } from '../../api/checkIn.rules.ts';
+import type { CheckInRequest, Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorOf, backendPlaceOf, toPage } from '../core/lists.rules.ts';
 import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rollouts.ts';
 import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
+import { listCheckIns } from '../store/agents.ts';
+import { findBundleTrusts } from '../store/envs.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
-import { type BackendDependencies, backendView, silenceLimits } from './backendViews.ts';
+import { type BackendDependencies, backendView, silenceLimits, trustDifference } from './backendViews.ts';
 
 /** Filters and order of a list of backends; omitted fields do not limit it. */
 interface BackendsQuery {
@@ -56,9 +58,12 @@ export async function listBackends(
   const rows = await selectBackends(deps.store, { ...filter, order, after, limit: limit + 1 });
   const { items, last } = toPage(rows, limit);
   const desired = await readDesired(deps.store, envs);
+  const trusts = await findBundleTrusts(deps.store, [...new Set(items.map((row) => row.env))]);
   const limits = silenceLimits(deps);
   return {
-    backends: items.map((row) => backendView(row, { desiredSha: desired.of(row), limits })),
+    backends: items.map((row) =>
+      backendView(row, { desiredSha: desired.of(row), limits, expected: trusts.get(row.env) ?? null }),
+    ),
     next: last && backendCursorOf(last, order.column),
   };
 }
@@ -69,6 +74,23 @@ export async function readFleet({ store }: { store: Store }, { permissions }: Op
   const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
   return countFleet(groups, desired);
 }
+
+/** Counts the hosts of each environment with trusted signers whose own trusted signers differ. */
+export async function countDiffering(store: Store): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const [env, expected] of await findBundleTrusts(store, null)) {
+    counts[env] = 0;
+    let page: Awaited<ReturnType<typeof listCheckIns>> = [];
+    do {
+      page = await listCheckIns(store, { env, after: page.at(-1)?.id ?? null, limit: checkInsAtOnce });
+      const told = page.map(({ check_in }) => (check_in === null ? null : (JSON.parse(check_in) as CheckInRequest)));
+      counts[env] += told.filter((checkIn) => trustDifference(checkIn, expected) !== null).length;
+    } while (page.length === checkInsAtOnce);
+  }
+  return counts;
+}
+
+const checkInsAtOnce = 200;
 
 /** The desired bundles of the counted environments. */
 interface Desired {

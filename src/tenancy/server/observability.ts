@@ -7,6 +7,7 @@ import { parseTraceparent, type Span } from '../../core/spans.rules.ts';
 import type { Admission, AdmissionCounts } from '../core/limiter.ts';
 import type { LogLine } from '../core/log.ts';
 import type { BearerCounts } from '../keys/bearerCache.ts';
+import { countDiffering } from '../backends/fleet.ts';
 import { countRollouts, type RolloutCounts } from '../rollouts/rollout.rules.ts';
 import { countBackendsByState } from '../store/backends.ts';
 import type { RolloutProgress } from '../store/database.ts';
@@ -72,6 +73,7 @@ export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admi
   const { hits, misses } = deps.bearerCounts;
   const { user, system } = process.cpuUsage();
   const backends = samplesBy('state', await countBackendsByState(deps.store));
+  const differing = samplesBy('env', await countDiffering(deps.store));
   const pending = samplesBy('step', await countPendingSteps(deps.store));
   const deliveries = samplesBy('state', { ...(await countAllDeliveries(deps.store)) });
   const rollouts = await countActiveRollouts(deps);
@@ -84,6 +86,7 @@ export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admi
     counter('deployd_http_overloaded', 'Requests that were answered 503 because no place was free.', byLane('refused')),
     counter('deployd_bearers', 'Bearers of agents by where they were looked up.', asked),
     gauge('deployd_backends', 'Backends by state.', backends),
+    gauge('deployd_backends_differing', 'Hosts whose trusted signers differ from their environment.', differing),
     gauge('deployd_pending_steps', 'Unfinished steps of retirements and deletions, by step.', pending),
     gauge('deployd_rollouts', 'Rollouts that are not over, by state.', samplesBy('state', rollouts.states)),
     gauge('deployd_rollout_hosts', 'Hosts in their waves, by outcome.', samplesBy('outcome', rollouts.hosts)),

@@ -110,6 +110,16 @@ export async function findBundleTrust(store: Store, env: string): Promise<Bundle
   return row === undefined ? null : (JSON.parse(row.trust) as BundleTrust);
 }
 
+/** The trusted signers of environments, of all (null) or of some; environments that require none are omitted. */
+export async function findBundleTrusts(
+  store: Store,
+  envs: readonly string[] | null,
+): Promise<Map<string, BundleTrust>> {
+  const query = store.selectFrom('bundle_trusts').select(['env', 'trust']);
+  const rows = await (envs === null ? query : query.where('env', 'in', [...envs, ''])).execute();
+  return new Map(rows.map(({ env, trust }) => [env, JSON.parse(trust) as BundleTrust]));
+}
+
 /**
  * Number of distinct signers that the hosts of some environments require; environments that require none are omitted.
  */
