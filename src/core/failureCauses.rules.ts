@@ -114,7 +114,7 @@ export const failureCauses = {
   },
   'endpoint-exists': {
     cause: 'the engine kept the endpoint of a container that is gone',
-    cure: 'sudo docker network disconnect --force NETWORK NAME, or restart the engine',
+    cure: 'sudo docker rm --force NAME && sudo docker network disconnect --force NETWORK NAME, or restart the engine',
     said: [/endpoint with name (?<what>\S+) already exists/i],
   },
   'removal-in-progress': {

@@ -67,17 +67,15 @@ describe('the mesh identity', () => {
   const valid: IdentityFacts = { file: file(0o640), group: 'mesh', isIdentity: true, watched: { known: true }, life };
   const passed = ['mesh identity: passed', '/a/file'];
   const isWrong = ['mesh identity: failed', '/a/file'];
+  const enrolment =
+    'sudo ziti edge enroll --jwt ENROLMENT.jwt --out /a/file && sudo chown --reference=/a /a/file && sudo chmod 640 /a/file';
 
   it.each<[string, Partial<IdentityFacts>, string[]]>([
     ['passes', {}, passed],
     ['passes without systemd', { watched: { unknown: 'no systemd' } }, passed],
     ["passes as the agent's own file", { file: file(0o600, {}, { uid: 900, gid: 1 }) }, passed],
     ['passes, as far as this user can see', { file: file(0o640, { readable: null }), isIdentity: null }, passed],
-    [
-      'is missing',
-      { file: file(0, { found: null }) },
-      [...isWrong, '/a/file does not exist', 'sudo ziti edge enroll --jwt ENROLMENT.jwt --out /a/file'],
-    ],
+    ['is missing', { file: file(0, { found: null }) }, [...isWrong, '/a/file does not exist', enrolment]],
     [
       'is not accessible',
       { file: file(0, { found: 'hidden' }) },
@@ -94,11 +92,7 @@ describe('the mesh identity', () => {
       [...isWrong, '/a/file has mode 0660', 'sudo chmod g-w,o= /a/file'],
     ],
     ['is open to others', { file: file(0o644) }, [...isWrong, '/a/file has mode 0644', 'sudo chmod g-w,o= /a/file']],
-    [
-      'is not an identity',
-      { isIdentity: false },
-      [...isWrong, '/a/file is not an identity', 'sudo ziti edge enroll --jwt ENROLMENT.jwt --out /a/file'],
-    ],
+    ['is not an identity', { isIdentity: false }, [...isWrong, '/a/file is not an identity', enrolment]],
     [
       'is readable by its ACL only, which a rewrite drops',
       { file: file(0o640, {}, { gid: 1 }) },

@@ -101,9 +101,7 @@ export function checkIdentity(facts: IdentityFacts, { agent, now, transport }: I
   const name = 'mesh identity';
   if (found === 'hidden') return unknownCheck(name, `${path} cannot be seen by this user: use sudo`);
   if (found === null) {
-    return checkResult(name, path, [
-      { problem: `${path} does not exist`, fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}` },
-    ]);
+    return checkResult(name, path, [{ problem: `${path} does not exist`, fix: enrolment(path) }]);
   }
   const findings: Finding[] = expiryFindings(life, { path, now });
   if (transport === 'proxy') {
@@ -117,7 +115,7 @@ export function checkIdentity(facts: IdentityFacts, { agent, now, transport }: I
   if (isIdentity === false)
     findings.push({
       problem: `${path} is not an identity`,
-      fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}`,
+      fix: enrolment(path),
     });
   if (found.uid !== agent.uid && !agent.gids.includes(found.gid)) {
     const problem = `${agent.name} is not in group ${group}: when the tunneller rewrites ${path}, it cannot read it any more`;
@@ -128,6 +126,13 @@ export function checkIdentity(facts: IdentityFacts, { agent, now, transport }: I
     findings.push({ problem, fix: 'sudo systemctl enable --now deployd-identity-acl.path' });
   }
   return checkResult(name, path, findings);
+}
+
+/** A command that enrols this host; the file gets the owner of its directory, who runs the mesh. */
+function enrolment(path: string): string {
+  const directory = path.slice(0, path.lastIndexOf('/')) || '/';
+  const access = `sudo chown --reference=${directory} ${path} && sudo chmod 640 ${path}`;
+  return `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path} && ${access}`;
 }
 
 /** Where and when an identity is checked. */

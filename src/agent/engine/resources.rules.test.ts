@@ -12,11 +12,15 @@ const Mounts = [{ Source: '/srv/data' }, { Source: '', Name: 'deployd-eu-1_cache
 const NetworkSettings = { Networks: { bridge: {}, 'deployd-eu-1_default': {} } };
 const entry = { Id: 'c1', Names: ['/web'], Labels, Image: 'web:1', ImageID: 'sha256:1', Mounts, NetworkSettings };
 
+const mounted = [
+  { path: '/srv/data', volume: null, isWritable: true },
+  { path: '', volume: 'deployd-eu-1_cache', isWritable: true },
+];
 const user = {
   ...{ id: 'c1', name: 'web', project, image: 'web:1', imageId: 'sha256:1' },
-  ...{ mounts: ['/srv/data'], volumes: ['deployd-eu-1_cache'], networks: ['bridge', 'deployd-eu-1_default'] },
+  ...{ mounts: ['/srv/data'], mounted, volumes: ['deployd-eu-1_cache'], networks: ['bridge', 'deployd-eu-1_default'] },
 };
-const bare = { ...user, mounts: [], volumes: [], networks: [] };
+const bare = { ...user, mounts: [], mounted: [], volumes: [], networks: [] };
 
 describe('the resources of a container', () => {
   it('are the same in its list entry and its inspection', () => {

@@ -56,6 +56,8 @@ export function registerOperatorRoutes<Deps extends SessionDependencies>(
       scope.route({
         method: route.method,
         url: route.url,
+        // A HEAD would do what the GET does.
+        exposeHeadRoute: !isChange(route),
         schema: schemaOf(route),
         config: { lane: laneOf(route), isStreamed: route.body === octets },
         // Authenticate before the body is read, so that callers without a token cannot send one.
