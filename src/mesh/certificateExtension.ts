@@ -221,7 +221,7 @@ function subjectOf({ raw }: X509Certificate): Buffer {
 }
 
 /** The complete elements inside a constructed one. */
-function elementsIn(outer: Buffer): Buffer[] {
+export function elementsIn(outer: Buffer): Buffer[] {
   const elements: Buffer[] = [];
   for (let at = contentAt(outer, 0).from; at < outer.length; at = contentAt(outer, at).to)
     elements.push(outer.subarray(at, contentAt(outer, at).to));
