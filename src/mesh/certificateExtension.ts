@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -30,8 +30,9 @@ const dayMs = 86_400_000;
 const EXTEND_BEFORE_MS = 60 * dayMs;
 
 /**
- * Extends the client certificate of an identity at its controller, 60 days before its end or in the last third of a
- * shorter life, with the same key. Runs as the owner of the file. Throws a MeshError.
+ * Extends the client certificate of an identity at its controller: 60 days before its end, in the last third of a
+ * shorter life, or if the controller requests it. The key stays the same, unless the controller requests a new one.
+ * Runs as the owner of the file. Throws a MeshError.
  *
  * The new certificate is complete on the disk, in a file beside, before the controller is asked to accept only it. So a
  * run that is killed at any point leaves a certificate that the controller accepts, and the next run finds it.
@@ -42,14 +43,23 @@ export async function extendCertificate(options: ExtensionOptions): Promise<Exte
   if (completed !== null) return { result: 'completed', until: completed };
   const identity = await readIdentity(identityFile);
   const { certificate } = identity;
-  if (!isForced && !isDue(certificate, now)) return { result: 'notDue', until: certificate.validToDate };
+  const notDue = { result: 'notDue', until: certificate.validToDate } as const;
+  let isWanted = isForced || isDue(certificate, now);
   return withLogin(identity, options, async (login) => {
-    const extended = await requestExtension(identity, login);
-    await writeBeside(identityFile, (json) => ({ ...json, id: { ...asRecord(json['id']), cert: `pem:${extended}` } }));
+    const own = await findAuthenticator(login, certificate);
+    isWanted ||= own.isExtensionRequested;
+    if (!isWanted) return notDue;
+    const key = own.isKeyRollRequested ? newKeyLike(identity.privateKey) : identity.privateKey;
+    const extended = await requestExtension(login, { own, certificate, key });
+    const pem = key.export({ type: 'pkcs8', format: 'pem' });
+    await writeBeside(identityFile, { cert: `pem:${extended}`, ...(own.isKeyRollRequested && { key: `pem:${pem}` }) });
     const { certificate: renewed } = await readIdentity(besideOf(identityFile));
-    await confirm(login, certificate, extended);
+    await post(login, `${own.path}/extend-verify`, { clientCert: extended });
     await replaceIdentity(identityFile);
     return { result: 'extended' as const, until: renewed.validToDate };
+  }).catch((error: unknown) => {
+    if (isWanted || !(error instanceof MeshError)) throw error;
+    return notDue;
   });
 }
 
@@ -64,8 +74,8 @@ function besideOf(identityFile: string): string {
 }
 
 /**
- * Ends an extension that was killed: its certificate replaces the old one if the controller accepts it, and is removed if
- * it accepts only the old one. Returns the end of the accepted certificate; null if there is nothing to complete.
+ * Ends an extension that was killed: its certificate replaces the old one if a controller accepts it, and is removed if
+ * controllers accept only the old one. Returns the end of the accepted certificate; null if there is nothing to complete.
  */
 async function completeExtension(options: ExtensionOptions): Promise<Date | null> {
   const { identityFile } = options;
@@ -79,6 +89,7 @@ async function completeExtension(options: ExtensionOptions): Promise<Date | null
     await withLogin(identity, options, () => Promise.resolve());
   } catch (error) {
     if (!(error instanceof MeshError && error.kind === 'refused')) throw error;
+    await withLogin(await readIdentity(identityFile), options, () => Promise.resolve());
     await rm(beside);
     return null;
   }
@@ -124,32 +135,44 @@ async function logInAtAny(client: ControllerClient, bases: readonly URL[]): Prom
   throw last;
 }
 
-/** Requests a new certificate; returns it with its chain, PEM. */
-async function requestExtension({ certificate, privateKey }: Identity, login: ControllerLogin): Promise<string> {
-  const path = `${await authenticatorPath(login, certificate)}/extend`;
-  const clientCertCsr = certificateRequest(certificate, privateKey);
-  const { clientCert } = asRecord(await post(login, path, { clientCertCsr }));
-  const extended = asText(clientCert);
-  const leaf = parseOrNull(extended);
-  if (leaf === null || !leaf.checkPrivateKey(privateKey) || leaf.validToDate <= certificate.validToDate)
-    throw new MeshError('protocol', 'the controller sent no later certificate of this key');
-  return extended;
+/** The controller's entry for a certificate. */
+interface Authenticator {
+  /** Null if the network did not issue the certificate. */
+  path: string | null;
+  isExtensionRequested: boolean;
+  isKeyRollRequested: boolean;
 }
 
-/** From now on the controller accepts only the new certificate. */
-async function confirm(login: ControllerLogin, certificate: X509Certificate, clientCert: string): Promise<void> {
-  await post(login, `${await authenticatorPath(login, certificate)}/extend-verify`, { clientCert });
-}
-
-async function authenticatorPath(login: ControllerLogin, { fingerprint }: X509Certificate): Promise<string> {
+async function findAuthenticator(login: ControllerLogin, { fingerprint }: X509Certificate): Promise<Authenticator> {
   const { client, base, apiSession } = login;
   const url = urlOf(base, 'current-identity/authenticators?limit=100');
   const found = asList(await requestData(client, url, { method: 'GET', headers: apiSession.headers })).map(asRecord);
   const wanted = fingerprint.replaceAll(':', '').toLowerCase();
-  const own = found.find(({ fingerprint: theirs }) => asText(theirs).replaceAll(':', '').toLowerCase() === wanted);
-  if (own === undefined || own['isIssuedByNetwork'] === false)
+  const own = asRecord(
+    found.find(({ fingerprint: theirs }) => asText(theirs).replaceAll(':', '').toLowerCase() === wanted),
+  );
+  const id = own['isIssuedByNetwork'] === false ? '' : asText(own['id']);
+  return {
+    path: id === '' ? null : `current-identity/authenticators/${encodeURIComponent(id)}`,
+    isExtensionRequested: own['isExtendRequested'] === true,
+    isKeyRollRequested: own['isKeyRollRequested'] === true,
+  };
+}
+
+/** Requests a new certificate for a key; returns it with its chain, PEM. */
+async function requestExtension(
+  login: ControllerLogin,
+  { own, certificate, key }: { own: Authenticator; certificate: X509Certificate; key: KeyObject },
+): Promise<string> {
+  if (own.path === null)
     throw new MeshError('unsupported', 'the certificate was not issued by the network, which cannot extend it');
-  return `current-identity/authenticators/${encodeURIComponent(asText(own['id']))}`;
+  const clientCertCsr = certificateRequest(certificate, key);
+  const { clientCert } = asRecord(await post(login, `${own.path}/extend`, { clientCertCsr }));
+  const extended = asText(clientCert);
+  const leaf = parseOrNull(extended);
+  if (leaf === null || !leaf.checkPrivateKey(key) || leaf.validToDate <= certificate.validToDate)
+    throw new MeshError('protocol', 'the controller sent no later certificate of this key');
+  return extended;
 }
 
 function post({ client, base, apiSession }: ControllerLogin, path: string, body: object): Promise<unknown> {
@@ -165,18 +188,19 @@ function parseOrNull(pem: string): X509Certificate | null {
 }
 
 /** Writes a changed copy of an identity beside it, with the same owner, mode and ACL, and syncs it. */
-async function writeBeside(path: string, change: (json: Record<string, unknown>) => object): Promise<void> {
+async function writeBeside(path: string, parts: { cert: string; key?: string }): Promise<void> {
   const json = asRecord(JSON.parse(readRegularFile(path).toString('utf8')));
-  const { cert } = asRecord(json['id']);
-  if (!/^(pem:|-----BEGIN )/.test(asText(cert)))
-    throw new MeshError('unsupported', `identity ${path} keeps its certificate in another file, which is not extended`);
+  const id = asRecord(json['id']);
+  for (const field of Object.keys(parts))
+    if (!/^(pem:|-----BEGIN )/.test(asText(id[field])))
+      throw new MeshError('unsupported', `identity ${path} keeps id.${field} in another file, which is not replaced`);
   const beside = besideOf(path);
   await promisify(execFile)('cp', ['--preserve=mode,ownership,xattr', '--', path, beside]).catch(() => {
     throw new MeshError('identity', `identity ${path} cannot be copied to ${beside}`);
   });
   await using file = await open(beside, 'r+');
   await file.truncate();
-  await file.writeFile(`${JSON.stringify(change(json), null, 2)}\n`);
+  await file.writeFile(`${JSON.stringify({ ...json, id: { ...id, ...parts } }, null, 2)}\n`);
   await file.sync();
 }
 
@@ -186,8 +210,23 @@ async function replaceIdentity(path: string): Promise<void> {
   await directory.sync();
 }
 
+/** A new key of the same type and size. Throws a TypeError for a key that is neither EC nor RSA nor Ed25519. */
+function newKeyLike({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): KeyObject {
+  const { namedCurve = 'P-256', modulusLength = 4096 } = asymmetricKeyDetails;
+  switch (asymmetricKeyType) {
+    case 'ec':
+      return generateKeyPairSync('ec', { namedCurve }).privateKey;
+    case 'rsa':
+      return generateKeyPairSync('rsa', { modulusLength }).privateKey;
+    case 'ed25519':
+      return generateKeyPairSync('ed25519').privateKey;
+    default:
+      throw new TypeError(`a key of type ${asymmetricKeyType ?? 'unknown'}`);
+  }
+}
+
 /**
- * A request for a new certificate (PKCS #10) with the subject of an old one and the same key, PEM. Throws a TypeError for
+ * A request for a new certificate (PKCS #10) with the subject of an old one, for this key, PEM. Throws a TypeError for
  * a key that is neither EC nor RSA nor Ed25519.
  */
 function certificateRequest(certificate: X509Certificate, privateKey: KeyObject): string {
