@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openFabric, type Fabric } from '../../fixtures/world/mesh/fabric.ts';
 import { createMesh, type Mesh } from './mesh.ts';
 
@@ -222,6 +223,23 @@ describe('a dial that fails', () => {
     await expect(dial()).rejects.toMatchObject({ kind: 'untrusted' });
     await other.stop();
   });
+});
+
+it('a connection outlives the token of its login, and the last token is revoked', async () => {
+  Object.assign(fabric.faultMode, { login: 'oidc', tokenLifeMs: 600 });
+  const connection = await dial();
+  const sent: string[] = [];
+  for (let count = 0; count < 20; count++) {
+    sent.push(`${count} `);
+    connection.write(sent.at(-1));
+    await sleep(100);
+  }
+  connection.end();
+  expect(await text(connection)).toBe(sent.join(''));
+  expect(await echoed('later')).toBe('later');
+  expect(fabric.sessions.logins()).toMatchObject({ open: 1 });
+  await mesh.close();
+  expect(fabric.sessions.logins()).toMatchObject({ open: 0 });
 });
 
 type Intercepts = Record<string, [addresses: string[], low: number, high: number]>;
