@@ -57,6 +57,12 @@ export class MeshConnection extends Duplex {
     done(error);
   }
 
+  /** Replaces the token of the login at the router. */
+  sendToken(token: string): void {
+    if (!this.destroyed)
+      this.#channel.send({ type: contentType.updateToken, headers: new Map(), body: Buffer.from(token) });
+  }
+
   /** Socket methods that an HTTP client calls; no effect here. */
   setTimeout = (): this => this;
   setNoDelay = (): this => this;

@@ -1,21 +1,26 @@
 import { judgeLogins, type KnownRouters, memoryOf, type NetworkMemory } from './choice.rules.ts';
 import { type ControllerClient, createControllerClient } from './controllerClient.ts';
+import type { MeshConnection } from './connection.ts';
 import { type ApiSession, type ControllerSession, logIn, openSession } from './controllerSession.ts';
 import { type Identity, readIdentity } from './identity.ts';
 import { MeshError, type MeshErrorKind } from './meshError.ts';
 import { abortable, type Attempt, firstSuccess } from './staggeredRace.ts';
 
+/** Shares of the life of a token: when it is renewed, and the pause after a renewal that failed. */
+const [RENEWAL_SHARE, RETRY_SHARE] = [2 / 3, 1 / 30];
+
 /** A login at one controller. It logs out once it is retired and no longer retained. */
 export class Login {
   readonly identity: Identity;
-  /** The token for routers; a secret. */
-  readonly token: string;
   readonly session: ControllerSession;
   /** URL of the controller. */
   readonly base: URL;
   /** Warnings of this login, for operators. */
   readonly warnings: string[];
+  readonly #apiSession: ApiSession;
   readonly #logOutAction: () => Promise<void>;
+  readonly #connections = new Set<MeshConnection>();
+  #renewal: NodeJS.Timeout | undefined;
   #retainCount = 0;
   #isRetired = false;
   #loggingOut: Promise<void> | null = null;
@@ -24,16 +29,29 @@ export class Login {
     identity,
     base,
     session,
-    token,
+    apiSession,
     warnings,
     logOut,
-  }: Pick<Login, 'identity' | 'base' | 'session' | 'token' | 'warnings' | 'logOut'>) {
+  }: Pick<Login, 'identity' | 'base' | 'session' | 'warnings' | 'logOut'> & { apiSession: ApiSession }) {
     this.identity = identity;
     this.base = base;
     this.session = session;
-    this.token = token;
     this.warnings = warnings;
+    this.#apiSession = apiSession;
     this.#logOutAction = logOut;
+    this.#renewLater(RENEWAL_SHARE);
+  }
+
+  /** The token for routers, which changes while the login lasts; a secret. */
+  get token(): string {
+    return this.#apiSession.token;
+  }
+
+  /** Sends later tokens to a connection that was dialled with `token`, until it closes. */
+  keepAlive(connection: MeshConnection, token: string): void {
+    this.#connections.add(connection);
+    connection.once('close', () => this.#connections.delete(connection));
+    if (token !== this.token) connection.sendToken(this.token);
   }
 
   /** Retains the login until the returned function is called, once. */
@@ -53,7 +71,24 @@ export class Login {
 
   /** Logs out and closes all sockets, within two seconds; never throws. */
   logOut(): Promise<void> {
+    clearTimeout(this.#renewal);
     return (this.#loggingOut ??= this.#logOutAction());
+  }
+
+  #renewLater(share: number): void {
+    const { lifeMs } = this.#apiSession;
+    if (lifeMs === null || this.#loggingOut !== null) return;
+    this.#renewal = setTimeout(() => void this.#renew(), lifeMs * share).unref();
+  }
+
+  /** Routers may close the connections of a token that ends. A renewal that fails is repeated. */
+  async #renew(): Promise<void> {
+    const isRenewed = await this.#apiSession.renew().then(
+      () => true,
+      () => false,
+    );
+    if (isRenewed) for (const connection of this.#connections) connection.sendToken(this.token);
+    this.#renewLater(isRenewed ? RENEWAL_SHARE : RETRY_SHARE);
   }
 
   #logOutIfUnused(): void {
@@ -109,7 +144,7 @@ async function loginWithSession(
   };
   try {
     const session = await openSession(client, base, apiSession);
-    return new Login({ identity, base, session, token: apiSession.token, warnings, logOut });
+    return new Login({ identity, base, session, apiSession, warnings, logOut });
   } catch (error) {
     void logOut();
     throw error;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import type { ControllerAnswer, ControllerClient, ControllerRequest } from './controllerClient.ts';
 import { chooseService, controllerAddresses, type Intercept, type NetworkMemory, type Target } from './choice.rules.ts';
-import { asList, asRecord, asText } from '../core/json.rules.ts';
+import { asList, asRecord, asText, parseJson } from '../core/json.rules.ts';
 import { MeshError } from './meshError.ts';
 
 /** The services and dial sessions of one login; valid for one tick. */
@@ -22,9 +22,13 @@ export interface ControllerSession {
 /** An authenticated API session, and how to end it. */
 export interface ApiSession {
   /** The token for routers; a secret. */
-  token: string;
+  readonly token: string;
   /** Request headers for the controller. */
-  headers: Record<string, string>;
+  readonly headers: Record<string, string>;
+  /** Milliseconds from its issue to the end of the token; null if it does not end while it is used. */
+  readonly lifeMs: number | null;
+  /** Replaces the token. */
+  renew: () => Promise<void>;
   /** True when a second factor or an external login is still required. */
   isPartiallyAuthenticated: boolean;
   logout: () => Promise<unknown>;
@@ -79,8 +83,7 @@ export async function openSession(
   if (apiSession.isPartiallyAuthenticated) {
     throw new MeshError('unsupported', 'the identity is asked for a second factor or an external login');
   }
-  const { headers } = apiSession;
-  const services = await listServices(client, base, headers);
+  const services = await listServices(client, base, apiSession.headers);
   const dials = new Map<string, Promise<DialSession>>();
   const discardDialSession = (dialSession: Promise<DialSession>) => {
     for (const [id, known] of dials) if (known === dialSession) dials.delete(id);
@@ -92,7 +95,7 @@ export async function openSession(
       return choice.service;
     },
     dialSessionFor: (service) => {
-      const found = dials.get(service.id) ?? createDialSession(client, base, { headers, service });
+      const found = dials.get(service.id) ?? createDialSession(client, base, { headers: apiSession.headers, service });
       dials.set(service.id, found);
       found.catch(() => discardDialSession(found));
       return found;
@@ -100,7 +103,7 @@ export async function openSession(
     discardDialSession,
     describeNetwork: async () => {
       const [controllers, ca] = await Promise.all([
-        requestData(client, urlOf(base, 'controllers?limit=100'), { method: 'GET', headers })
+        requestData(client, urlOf(base, 'controllers?limit=100'), { method: 'GET', headers: apiSession.headers })
           .then(controllerAddresses)
           .catch(() => []),
         client
@@ -145,12 +148,22 @@ function derValues(bytes: Buffer = Buffer.alloc(0)): { tag: number; content: Buf
 }
 
 async function logInByOidc(client: ControllerClient, { origin }: URL): Promise<ApiSession> {
-  const { access, refresh } = await loginByOidc(client, origin);
+  let tokens = await loginByOidc(client, origin);
   return {
-    token: access,
-    headers: { authorization: `Bearer ${access}` },
+    get token() {
+      return tokens.access;
+    },
+    get headers() {
+      return { authorization: `Bearer ${tokens.access}` };
+    },
+    get lifeMs() {
+      return tokens.lifeMs;
+    },
     isPartiallyAuthenticated: false,
-    logout: async () => refresh !== null && logoutByOidc(client, origin, refresh),
+    renew: async () => {
+      tokens = await renewTokens(client, origin, tokens);
+    },
+    logout: () => logoutByOidc(client, origin, tokens),
   };
 }
 
@@ -164,6 +177,8 @@ export async function logInByCertificate(client: ControllerClient, base: URL): P
   return {
     token,
     headers,
+    lifeMs: null,
+    renew: () => Promise.resolve(),
     isPartiallyAuthenticated: asList(authQueries).length > 0,
     logout: () => client.request(urlOf(base, 'current-api-session'), { method: 'DELETE', headers, outlivesEnd: true }),
   };
@@ -269,8 +284,10 @@ const CLIENT_ID = 'openziti';
 /** The tokens of an OIDC login; both are secrets. Controllers and routers accept the access token. */
 interface Tokens {
   access: string;
-  /** Revoking it invalidates both; null when the controller issues none. */
+  /** Revoking it invalidates both, unless they were renewed; null when the controller issues none. */
   refresh: string | null;
+  lifeMs: number | null;
+  isRenewed: boolean;
 }
 
 /** Logs in at the controller's OIDC provider with the identity's certificate. */
@@ -289,7 +306,8 @@ async function loginByOidc(client: ControllerClient, origin: string): Promise<To
   const callback = await client.request(requireSameOrigin(callbackUrl, origin), { method: 'GET' });
   const code = paramOf(callback, 'code');
   if (code === null || paramOf(callback, 'state') !== state) throw stepError('callback', host, callback);
-  return exchangeCode(client, origin, { code, verifier });
+  const grant = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI };
+  return requestTokens(client, origin, grant);
 }
 
 function authorizeUrl(origin: string, { state, verifier }: { state: string; verifier: string }): URL {
@@ -307,33 +325,42 @@ function authorizeUrl(origin: string, { state, verifier }: { state: string; veri
   return url;
 }
 
-/** Ends a login by revoking its refresh token: controllers still accept an access token that is revoked alone. */
-async function logoutByOidc(client: ControllerClient, origin: string, refresh: string): Promise<void> {
-  const body = new URLSearchParams({ client_id: CLIENT_ID, token: refresh, token_type_hint: 'refresh_token' });
-  await client.request(new URL('/oidc/revoke', origin), { method: 'POST', body, outlivesEnd: true });
+/**
+ * Ends a login by revoking its refresh token: controllers still accept an access token that is revoked alone. After a
+ * renewal the two have different ids, and routers accept the access token until its id is revoked too.
+ */
+async function logoutByOidc(client: ControllerClient, origin: string, tokens: Tokens): Promise<void> {
+  const { access, refresh, isRenewed } = tokens;
+  const { jti } = asRecord(parseJson(Buffer.from(access.split('.')[1] ?? '', 'base64url').toString()));
+  const revoked = [refresh, ...(isRenewed ? [asText(jti)] : [])].filter(Boolean) as string[];
+  for (const token of revoked) {
+    const body = new URLSearchParams({ client_id: CLIENT_ID, token, token_type_hint: 'refresh_token' });
+    await client.request(new URL('/oidc/revoke', origin), { method: 'POST', body, outlivesEnd: true });
+  }
 }
 
-async function exchangeCode(
-  client: ControllerClient,
-  origin: string,
-  grant: { code: string; verifier: string },
-): Promise<Tokens> {
-  const body = new URLSearchParams({
-    grant_type: 'authorization_code',
-    client_id: CLIENT_ID,
-    code: grant.code,
-    code_verifier: grant.verifier,
-    redirect_uri: REDIRECT_URI,
-  });
-  const answer = await client.request(new URL('/oidc/oauth/token', origin), {
-    method: 'POST',
-    body,
-    outlivesEnd: true,
-  });
-  const { access_token: access, refresh_token: refresh } = asRecord(answer.json);
-  if (answer.status !== 200 || typeof access !== 'string') throw stepError('token', new URL(origin).host, answer);
-  return { access, refresh: typeof refresh === 'string' ? refresh : null };
+async function renewTokens(client: ControllerClient, origin: string, { refresh }: Tokens): Promise<Tokens> {
+  const grant = { grant_type: 'refresh_token', refresh_token: refresh ?? '' };
+  return { ...(await requestTokens(client, origin, grant)), isRenewed: true };
 }
+
+async function requestTokens(client: ControllerClient, origin: string, grant: Record<string, string>): Promise<Tokens> {
+  const body = new URLSearchParams({ client_id: CLIENT_ID, ...grant });
+  const url = new URL('/oidc/oauth/token', origin);
+  const answer = await client.request(url, { method: 'POST', body, outlivesEnd: true });
+  const { access_token: access, refresh_token: refresh, expires_in: seconds } = asRecord(answer.json);
+  if (answer.status !== 200 || typeof access !== 'string') throw stepError('token', new URL(origin).host, answer);
+  const isRenewable = typeof refresh === 'string' && typeof seconds === 'number' && seconds > 0;
+  return {
+    access,
+    refresh: typeof refresh === 'string' ? refresh : null,
+    lifeMs: isRenewable ? Math.min(seconds * 1000, MAX_TIMER_MS) : null,
+    isRenewed: false,
+  };
+}
+
+/** Longer timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A query parameter of the redirect location. */
 function paramOf(answer: ControllerAnswer, name: string): string | null {

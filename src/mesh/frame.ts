@@ -104,6 +104,7 @@ export const contentType = {
   data: 60_786,
   inspectRequest: 60_798,
   inspectResponse: 60_799,
+  updateToken: 60_803,
 } as const;
 
 /** Header keys of frames. */

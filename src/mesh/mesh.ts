@@ -114,6 +114,7 @@ async function dialOnce(
       signal,
       onTried: (router, isGood) => void knowledge.noteRouter(routerKey(router), isGood),
     });
+    login.keepAlive(connection, apiToken);
     return connection.once('close', release);
   } catch (error) {
     release();
