@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { promisify } from 'node:util';
 import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
 import { startConnectProxy } from '../../../fixtures/world/servers/http/connectProxy.ts';
@@ -57,6 +60,19 @@ it.each([
   started.push(refusing);
   const outcome = await whoAmI({ https_proxy: `http://${credentials}${refusing.address}` });
   expect(outcome).toMatchObject({ exit, stderr: expect.stringContaining(text) as string });
+});
+
+it.each([
+  ['does not answer by HTTP', '\0\xff\x16garbage\r\n\r\n', 1, 'PROXY_REFUSED: the proxy http://127.0.0.1:'],
+  ['closes the connection', '', 75, 'UNREACHABLE: https://'],
+])('names a proxy that %s', async (_, answer, exit, text) => {
+  const server = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.end(answer)));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  started.push({ stop: () => promisify(server.close.bind(server))() });
+  const { port } = server.address() as AddressInfo;
+  const outcome = await whoAmI({ https_proxy: `http://${credentials}127.0.0.1:${port}` });
+  expect(outcome).toMatchObject({ exit, stderr: expect.stringContaining(text) as string });
+  expect(outcome.stderr).toContain(`the proxy http://127.0.0.1:${port}`);
 });
 
 it.each([
