@@ -150,7 +150,8 @@ export function transportError(error: unknown, origin: string, env: Io['env']): 
   const [, status] = /^PROXY_(\d+)$/.exec(code) ?? [];
   if (status === undefined) return connectionError(code, `${origin}, through the proxy ${proxy.url.origin}`, untrusted);
   const exit = isTemporary(Number(status)) ? exits.temporary : exits.failed;
-  const message = `the proxy ${proxy.url.origin} answered ${status} to a tunnel to ${hostname}`;
+  const answer = status === '0' ? 'gave no HTTP answer' : `answered ${status}`;
+  const message = `the proxy ${proxy.url.origin} ${answer} to a tunnel to ${hostname}`;
   return new CtlError({ exit, code: 'PROXY_REFUSED', message, ...remedyOf('PROXY_REFUSED', 0) });
 }
 

@@ -34,7 +34,7 @@ const tunnelTimeoutMs = 30_000;
 
 /**
  * Opens tunnels by CONNECT. The library would pass on a proxy's refusal as the service's answer; here it is an error
- * with the code `PROXY_` and the status. The library logs the proxy's URL, so it never gets the credentials in it.
+ * with the code `PROXY_` and the status, 0 for an answer that is not HTTP. The library logs the proxy's URL, so it never gets the credentials in it.
  */
 class TunnelAgent extends HttpsProxyAgent<string> {
   readonly #route: Route;
@@ -47,7 +47,7 @@ class TunnelAgent extends HttpsProxyAgent<string> {
     super(url, { keepAlive: direct.options.keepAlive ?? false, secureContext: context, headers });
     this.#route = route;
     this.on('proxyConnect', ({ statusCode }: { statusCode: number }) => {
-      if (statusCode !== 200) throw coded(`PROXY_${statusCode}`);
+      if (statusCode !== 200) throw coded(`PROXY_${statusCode || 0}`);
     });
   }
 
@@ -77,7 +77,9 @@ class TunnelAgent extends HttpsProxyAgent<string> {
     } catch (error) {
       const isLate = limit.signal.aborted;
       limit.abort();
-      throw isLate ? coded('ETIMEDOUT') : error;
+      if (isLate) throw coded('ETIMEDOUT');
+      // The library gives no code to the end of a connection before the answer.
+      throw 'code' in (error as Error) ? error : coded('ECONNRESET');
     } finally {
       clearTimeout(timer);
     }
