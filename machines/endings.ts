@@ -28,7 +28,7 @@ export const endings = {
 
 /** How a command can end without a tick: before the first one starts, or when the loop has stopped. */
 export const commandEndings = {
-  configInvalid: ending(78, null, 'the configuration or the command line is wrong; no tick ran'),
+  configInvalid: ending(78, null, 'the configuration or the user is wrong; no tick ran'),
   loopStopped: ending(0, null, '`deployd run` was stopped by SIGTERM'),
 } as const;
 

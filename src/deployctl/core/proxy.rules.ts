@@ -9,8 +9,8 @@ export interface Proxy {
 
 /**
  * The proxy for calls to https:// URLs, null if there is none. Uses curl's variables: `https_proxy`, otherwise
- * `all_proxy`. A lower-case name takes precedence over an upper-case one, and an empty value means no proxy. For an
- * invalid value, returns the fault; it contains the variable's name and never its value, which may contain a password.
+ * `all_proxy`. A lower-case name takes precedence over an upper-case one, and an empty value counts as not set. For
+ * an invalid value, returns the fault; it contains the variable's name and never its value, which may contain a password.
  */
 export function proxyOf(env: Io['env']): Proxy | null | { fault: string } {
   const names = ['https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'];
