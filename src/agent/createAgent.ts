@@ -32,6 +32,7 @@ import { reportedContainerOf } from './health/health.rules.ts';
 import type { ApplyServices, ApplyStart, DownServices, TickServices } from '../../machines/services.ts';
 import { fromPromise } from 'xstate';
 import { monotonicMs } from '../core/clock.ts';
+import { expectPermitted, permitsPaths } from './apply/policyHost.ts';
 import { revertInterrupted } from './apply/revert.ts';
 import { checkIn, whileCheckingIn } from './checkIn/checkIn.ts';
 import { deliverReports } from './checkIn/reports.ts';
@@ -67,6 +68,8 @@ export interface AgentParts {
   readonly compose: Compose;
   readonly orchestrator: Orchestrator;
   readonly otherEnvs: () => OtherEnv[];
+  /** Throws unless the policy and the trusted signers of this host permit a release now. */
+  readonly expectPermitted: (sha: Sha, signal: AbortSignal) => Promise<void>;
   /** True for ticks of the loop or the timer, which no operator waits for. */
   readonly unattended: boolean;
   /** Aborted by STOP. */
@@ -148,6 +151,7 @@ async function createDependencies(
       onInspect: () => vault.noteUntrackedSecrets(),
     }),
     otherEnvs: () => otherEnvsOf(settings.config_file),
+    expectPermitted: (sha, signal) => expectPermitted(deps, sha, signal),
     compose: createCompose(settings, project, composeOptions),
     ...(await orchestrationOf(() => deps, swarmOptions)),
     unattended,
@@ -258,7 +262,10 @@ function createApplyServices(provide: Provide): ApplyServices<AgentCargo> {
     renderRelease: provideLazy('renderRelease', async () => (await import('./apply/renderRelease.ts')).renderRelease),
     promote: provideLazy('promote', async () => (await import('./apply/commit.ts')).promote),
     pull: provide('pull', (deps, input: Carried<'hold' | 'bundle' | 'release'>, signal) =>
-      whileApplying(deps, wantedBy(input), signal, (waiting) => deps.orchestrator.pull(input, waiting)),
+      whileApplying(deps, wantedBy(input), signal, async (waiting) => {
+        await deps.orchestrator.pull(input, waiting);
+        if (permitsPaths(deps.settings)) await deps.expectPermitted(input.bundle.sha, waiting);
+      }),
     ),
     startContainers: provide('startContainers', async (deps, input: Carried<'hold' | StartInput>, signal) => {
       const start = (waiting: AbortSignal) => deps.orchestrator.start(input, waiting);

@@ -103,11 +103,16 @@ export const enforced = {
   windows: Type.Optional(Type.Array(Type.String({ maxLength }), { maxItems, description: 'Its maintenance windows.' })),
 };
 
-const Violation = Type.Object(
+/** Longest text of a violation. */
+export const maxViolationCharacters = 1000;
+
+export const Violation = Type.Object(
   {
     by: Type.Enum(['trust', 'policy'], { description: 'The key of config.yaml that it violates.' }),
     service: Nullable(Type.String({ description: 'Null for the whole bundle.' })),
     detail: Type.String(),
+    code: Type.Optional(Type.String({ description: 'The code with which a new bundle would be refused.' })),
+    permit: Type.Optional(Type.String({ description: 'The entry of `policy.permit` that would allow it.' })),
   },
   {
     title: 'Violation',

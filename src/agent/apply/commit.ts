@@ -10,6 +10,7 @@ import type { StateStore } from '../state/stateFile.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
 import type { Carried } from '../release/cargo.ts';
+import { policyDigest } from './policyHost.ts';
 
 /** Dependencies of promoting a release and recording it as applied. */
 export interface CommitDependencies extends RepairDependencies {
@@ -42,6 +43,7 @@ export async function commit(
     applied_version: version,
     applied_signers: signers,
     applied_images: images.verified,
+    judged: { digest: policyDigest(deps.settings, bundle.sha), violations: [] },
     ...(sequence >= state.state.highest_sequence && { highest_sequence: sequence, highest_sha: bundle.sha }),
     production,
     production_unknown: false,

@@ -1,16 +1,17 @@
-import { refusedFault } from '../../../machines/fault.ts';
-import type { DesiredState, Manifest } from '../../../machines/types.ts';
+import { Fault, refusedFault } from '../../../machines/fault.ts';
+import type { DesiredState, Manifest, Sha } from '../../../machines/types.ts';
 import { readManifest } from '../../bundle/readBundle.ts';
 import { digestOf } from '../../core/files.ts';
 import { judgeClaims, signatureRefusal, type Verification } from '../../signatures/judgement.rules.ts';
 import { readTrust } from '../../signatures/signatureFiles.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
-import type { RunningTick } from '../journal/journal.ts';
+import { catchFault, type RunningTick } from '../journal/journal.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 import type { Carried } from '../release/cargo.ts';
 import { createEmptyDirectory } from '../release/integrity.ts';
 import type { Releases } from '../release/releases.ts';
+import type { StateStore } from '../state/stateFile.ts';
 import type { Download } from '../transport/download.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 
@@ -95,6 +96,28 @@ export async function unpack(
   if ('refusal' in parsed) throw refusedFault([parsed.refusal]);
   const { manifest } = parsed;
   return { bundle: { sha, dir, manifest }, contents, signers: requireSigners(deps, signatures, manifest) };
+}
+
+/**
+ * Verifies the signatures that the tenancy service has of the applied bundle now, and records its signers: a bundle that
+ * was signed again becomes trusted. Does nothing if they are too few or cannot be fetched.
+ */
+export async function verifyApplied(
+  deps: UnpackDependencies & { readonly state: StateStore },
+  sha: Sha,
+  signal: AbortSignal,
+): Promise<void> {
+  const { releases, settings, state } = deps;
+  const [parsed, record] = [await readManifest(releases.pathOf(sha), settings.env), await releases.readRecord(sha)];
+  if ('refusal' in parsed || record === null) return;
+  const archive = { sha, file: releases.bundleOf(sha) };
+  const signers = await catchFault(async () => {
+    const { signatures } = await verifySignatures(deps, { archive }, signal);
+    return requireSigners(deps, signatures, parsed.manifest);
+  });
+  if (signers instanceof Fault) return;
+  await releases.writeRecord(sha, { ...record, signers });
+  await state.update({ applied_signers: signers });
 }
 
 /** Requires enough signatures for exactly this manifest; returns the signers, or none if the host trusts no signers. */

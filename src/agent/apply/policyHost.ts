@@ -1,6 +1,11 @@
+import { createHash } from 'node:crypto';
 import { readlink, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { Fault } from '../../../machines/fault.ts';
+import { failedFault, Fault } from '../../../machines/fault.ts';
+import { formatFault } from '../../../machines/refusals.ts';
+import type { Sha } from '../../../machines/types.ts';
+import { maxViolationCharacters, type Violation } from '../../api/agentSchemas.ts';
+import { policyBounds } from '../../api/hostPolicy.rules.ts';
 import { hostMountSources } from '../../bundle/compose/mounts.rules.ts';
 import type { MergedFiles } from '../../bundle/compose/services.rules.ts';
 import {
@@ -14,8 +19,11 @@ import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
 import type { Containers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';
+import { incompleteFault, type Releases } from '../release/releases.ts';
 import { isWithin } from '../release/volumes.rules.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
+import type { State } from '../state/state.rules.ts';
+import type { StateStore } from '../state/stateFile.ts';
 
 /**
  * The default data directories of the agent and of container engines, which count even if their configuration adds
@@ -193,4 +201,105 @@ export async function containerdRoots(rootDir: string): Promise<string[]> {
   const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
   const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
   return [root, join(rootDir, 'containerd', 'daemon')];
+}
+
+/** Dependencies of checking a release that is on this host. */
+export interface JudgeDependencies {
+  readonly settings: Settings;
+  readonly containers: Containers;
+  readonly releases: Releases;
+  readonly state: StateStore;
+}
+
+/** Identifies a release, and the policy that it is checked by. */
+export function policyDigest({ policy }: Pick<Settings, 'policy'>, sha: Sha): string {
+  return createHash('sha256').update(JSON.stringify({ policy, sha })).digest('hex');
+}
+
+/**
+ * The parts of the applied release that the policy no longer allows. They are looked for when the policy or the release
+ * has changed, and on every tick while there are any. If the release cannot be read, the last result remains.
+ */
+export async function policyViolations(deps: JudgeDependencies, signal: AbortSignal): Promise<readonly Violation[]> {
+  const { settings, state } = deps;
+  const { applied_sha, judged } = state.state;
+  if (applied_sha === null || state.isUnknown) return [];
+  const digest = policyDigest(settings, applied_sha);
+  if (isClean(judged, digest)) return [];
+  const violations = await violationsIn(deps, applied_sha, signal);
+  if (violations === null) return judged?.violations ?? [];
+  await record(deps, { digest, violations });
+  return violations;
+}
+
+/**
+ * Throws before a start of a release that this host no longer permits, or whose signers it no longer trusts. Paths are
+ * resolved again each time, because a permitted one may have become a link.
+ */
+export async function expectPermitted(deps: JudgeDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
+  await expectTrusted(deps, sha);
+  const { settings, state } = deps;
+  const digest = policyDigest(settings, sha);
+  if (!permitsPaths(settings) && isClean(state.state.judged, digest)) return;
+  const violations = await violationsIn(deps, sha, signal);
+  if (violations === null)
+    throw incompleteFault(`release ${sha} has no readable manifest and inventory: the policy cannot be checked`);
+  if (sha === state.state.applied_sha) await record(deps, { digest, violations });
+  if (violations.length > 0) throw withdrawnFault(sha, violations);
+}
+
+/** Compares the signers that were verified when the release was applied with the signers that are trusted now. */
+async function expectTrusted({ releases, settings }: JudgeDependencies, sha: Sha): Promise<void> {
+  const { trust } = settings;
+  const release = trust.bundles === null && trust.images === null ? null : await releases.readRecord(sha);
+  if (release === null) return;
+  const { readTrustNow } = await import('../../signatures/signatureFiles.ts');
+  const { describeUntrusted, untrustedNow } = await import('../../signatures/judgement.rules.ts');
+  const untrusted = untrustedNow(release, readTrustNow(trust)).map(describeUntrusted);
+  if (untrusted.length > 0)
+    throw withdrawnFault(
+      sha,
+      untrusted.map((detail) => ({ by: 'trust', service: null, code: 'SIGNATURE_REFUSED', detail })),
+    );
+}
+
+function withdrawnFault(sha: Sha, violations: readonly Violation[]): Fault {
+  const [{ code = 'PRIVILEGED_REFUSED' } = {}] = violations;
+  const details = violations.map(({ detail }) => detail).join('; ');
+  return failedFault(code, `release ${sha} is no longer permitted, and is not started: ${details}`);
+}
+
+/** True if bundles may mount paths of the host, which each start must resolve again. */
+export function permitsPaths({ policy }: Pick<Settings, 'policy'>): boolean {
+  return (policy.permit.binds ?? []).length > 0;
+}
+
+function isClean(judged: State['judged'], digest: string): boolean {
+  return judged?.digest === digest && judged.violations.length === 0;
+}
+
+async function record({ state }: JudgeDependencies, judged: NonNullable<State['judged']>): Promise<void> {
+  if (JSON.stringify(state.state.judged) !== JSON.stringify(judged)) await state.update({ judged });
+}
+
+/** Null if the release cannot be read. */
+async function violationsIn(deps: JudgeDependencies, sha: Sha, signal: AbortSignal): Promise<Violation[] | null> {
+  const { releases, settings } = deps;
+  const { bundleFactsOf, readManifest } = await import('../../bundle/readBundle.ts');
+  const { judgePolicy } = await import('../../bundle/plan/plan.rules.ts');
+  const dir = releases.pathOf(sha);
+  const [parsed, contents] = [await readManifest(dir, settings.env), await releases.readInventory(sha)];
+  if ('refusal' in parsed || contents === null) return null;
+  const facts = { ...(await bundleFactsOf({ sha, dir, contents, ...parsed }, signal)), isApplied: true };
+  const { unpermitted } = judgePolicy(
+    facts,
+    await policyHostOf({ settings, containers: deps.containers }, facts.project, signal),
+  );
+  return unpermitted.slice(0, policyBounds.entries).map(({ code, service, permit, fault }) => ({
+    by: 'policy',
+    service,
+    detail: formatFault(fault).slice(0, maxViolationCharacters),
+    code,
+    ...(permit !== null && { permit: permit.slice(0, maxViolationCharacters) }),
+  }));
 }

@@ -169,7 +169,10 @@ const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' }
 function requestOf({ settings, state, version }: CheckInDependencies, observed: ObservedState): CheckInRequest {
   const { env, site, transport, laptop_mode, interval_s, limits, policy, trust, apply } = settings;
   const services = observed.containers.map(({ service }) => service);
-  const violations = trustViolations(trust, { ...state.state, services }).slice(0, policyBounds.entries);
+  const { applied_sha, judged } = state.state;
+  const unpermitted = applied_sha === null ? [] : (judged?.violations ?? []);
+  const untrusted = trustViolations(trust, { ...state.state, services });
+  const violations = [...untrusted, ...unpermitted].slice(0, policyBounds.entries);
   return {
     agent: { version, transport, laptop_mode, interval_s },
     env,

@@ -93,6 +93,13 @@ export const configTable = keyTableOf({
     'heal',
     'Create containers again that another tool has created or changed, or only report them.',
   ),
+  on_withdrawal: guard(
+    optional(
+      oneOf('report', 'stop'),
+      'report',
+      'Report or stop running services that `policy` or `trust` no longer permit; they are not started again in either case. `stop` is not available with `orchestrator: swarm`.',
+    ),
+  ),
   'apply.windows': guard(
     optional(
       timeWindows,

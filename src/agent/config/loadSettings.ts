@@ -58,6 +58,8 @@ export function validateCombinations(valid: Partial<Settings>, hasPort: boolean)
   problems.push(...imageTrustProblems('trust.images', valid.trust?.images));
   problems.push(...traceProblems(configTable, valid.traces));
   problems.push(...timeZoneProblems('apply.windows', valid.apply?.windows));
+  if (valid.orchestrator === 'swarm' && valid.on_withdrawal === 'stop')
+    problems.push({ key: 'on_withdrawal', message: 'must be report with orchestrator: swarm' });
   const port = explicitPort(valid.tenancy_url);
   if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;
   return [...problems, { key: 'port', message: `must be ${port} as in tenancy_url, or be left out` }];

@@ -12,6 +12,7 @@ import {
   unknownCheck,
 } from '../../core/doctor.rules.ts';
 import type { Signed } from '../config/settings.ts';
+import { describeViolation } from '../state/state.rules.ts';
 import { policySummary, trustSummary } from '../status/status.rules.ts';
 
 /** `trust.bundles` or `trust.images` of a host, and the key files and trust roots that exist. */
@@ -85,6 +86,8 @@ export interface PolicyCheckFacts {
   /** Names of networks and volumes outside the project. */
   networks: ReadonlySet<string>;
   volumes: ReadonlySet<string>;
+  /** Violations of the policy by the applied bundle; null if the policy has changed since the last tick. */
+  violations: readonly Violation[] | null;
 }
 
 /** Checks that each permit can have an effect, and that each denial can refuse something. */
@@ -96,11 +99,19 @@ export function checkPolicy(facts: PolicyCheckFacts): Check {
     return why === null ? [] : [{ problem: `policy.permit.binds: ${entry} lets nothing through: ${why}`, fix }];
   });
   const findings = [
+    ...violationFindings(facts.violations),
     ...binds,
     ...missingResources(facts),
     ...denialProblems(policy).map((problem) => ({ problem, fix })),
   ];
   return checkResult('policy', policySummary(policy), findings);
+}
+
+function violationFindings(violations: PolicyCheckFacts['violations']): Finding[] {
+  const problem = 'the policy has changed since the last tick, which checks the applied bundle';
+  if (violations === null) return [{ problem, fix: 'sudo deployd run --once' }];
+  const fix = 'promote a bundle that does not need it, or permit it again';
+  return violations.map((each) => ({ problem: describeViolation(each), fix }));
 }
 
 /** The part of a permitted path before its first wildcard. */

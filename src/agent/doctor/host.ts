@@ -19,7 +19,7 @@ import {
 import { isENOENT } from '../../core/errors.rules.ts';
 import { keySignersOf } from '../../signatures/judgement.rules.ts';
 import { readTrust, readTrustNow, trustViolations } from '../../signatures/signatureFiles.ts';
-import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
+import { engineSocketsOf, policyDigest, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
 import type { AgentScope } from '../config/namedEnvs.ts';
 import type { Settings } from '../config/settings.ts';
 import { identityLifeOf } from '../transport/transport.ts';
@@ -197,9 +197,18 @@ async function violationsOf({ host, settings }: DoctorContext): Promise<Violatio
 
 /** Checks the host's policy against its paths and the engine's networks and volumes. */
 export async function examinePolicy(context: DoctorContext): Promise<Check> {
-  if (isDefaultPolicy(context.settings.policy)) return inapplicableCheck('policy', 'none is configured');
+  const violations = unpermittedIn(context);
+  if (isDefaultPolicy(context.settings.policy) && violations?.length === 0)
+    return inapplicableCheck('policy', 'none is configured');
   const facts = await catchFault(() => policyFacts(context));
   return facts instanceof Fault ? unknownCheck('policy', facts.message) : checkPolicy(facts);
+}
+
+/** Null if the applied bundle was checked by another policy. */
+function unpermittedIn({ host: { state }, settings }: DoctorContext): PolicyCheckFacts['violations'] {
+  const { applied_sha = null, judged } = ('known' in state ? state.known : null) ?? {};
+  if (applied_sha === null || judged === undefined) return [];
+  return judged.digest === policyDigest(settings, applied_sha) ? judged.violations : null;
 }
 
 async function policyFacts(context: DoctorContext): Promise<PolicyCheckFacts> {
@@ -211,6 +220,7 @@ async function policyFacts(context: DoctorContext): Promise<PolicyCheckFacts> {
   const paths = (policy.permit.binds ?? []).map(permittedDirectory);
   return {
     ...{ policy, configPath, networks, volumes },
+    violations: unpermittedIn(context),
     protectedPaths: await protectedPathsOf({ settings, containers, engineSockets: await engineSocketsOf(settings) }),
     targets: new Map(await Promise.all(paths.map(async (path) => [path, await targetOf(path)] as const))),
   };

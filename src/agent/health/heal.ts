@@ -15,7 +15,7 @@ import { pointCurrentToApplied, restoreRelease, RevertEnded } from '../release/r
 import { describeUnfinished, isTryDue } from '../release/revertTries.rules.ts';
 import { enqueueReport, nothingApplied, type State } from '../state/state.rules.ts';
 import { afterHealing, maxRow, planHealing, relapses } from './healing.rules.ts';
-import { unhealthyFault } from './observeHost.ts';
+import { isWithdrawn, unhealthyFault } from './observeHost.ts';
 import { describeProblems, lateFailures, servicesOf, type WatchedContainer } from './unhealthyServices.rules.ts';
 import type { Containers } from '../engine/containers.ts';
 
@@ -40,6 +40,7 @@ export async function heal(deps: HealDependencies, input: HealInput, signal: Abo
   const { applied_sha, attempt } = state.state;
   const mayHeal = settings.heal && !(desired.retryDelay !== null && settings.on_failure === 'leave');
   if (applied_sha === null) return nothingToHeal(deps, desired);
+  await stopWithdrawn(deps, observed);
   const reverted = await revertLateFailure(deps, input, signal);
   if (reverted !== null) return reverted;
   if (!mayHeal && (attempt === null || isLeftForDiagnosis(attempt, desired) || attempt.phase === 'promoted'))
@@ -69,6 +70,7 @@ export async function healDespite(
   const { settings, state, tick } = deps;
   const { applied_sha } = state.state;
   if (applied_sha === null || !mayHealDespite(state.state, { hold, onFailure: settings.on_failure })) return outcome;
+  await stopWithdrawn(deps, observed);
   const assumed = desired ?? assumedDesired(state.state);
   const late = await revertLateFailure(deps, { observed, desired: assumed, hold }, signal);
   if (late !== null) {
@@ -92,6 +94,19 @@ export async function healDespite(
   );
   await state.update({ pending_reports: enqueueReport(others, report) });
   return outcome;
+}
+
+/** Stops the running containers of services that the host no longer permits, with `on_withdrawal: stop`. */
+async function stopWithdrawn({ containers, tick }: HealDependencies, { problems }: ObservedState): Promise<void> {
+  const names = new Set(problems.filter(isWithdrawn).map(({ service }) => service));
+  if (names.size === 0) return;
+  const isRunning = (state: string) => ['running', 'restarting', 'paused'].includes(state);
+  for (const { id, name } of (await containers.list()).filter(
+    (each) => names.has(each.service) && isRunning(each.state),
+  )) {
+    await containers.stopContainer(id);
+    tick.journal.warn(`stopped: ${name}, which is no longer permitted`);
+  }
 }
 
 /** The desired state of the last successful check-in, without an action. */

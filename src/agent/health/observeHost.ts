@@ -1,5 +1,7 @@
 import { Fault, faultFacts } from '../../../machines/fault.ts';
 import type { ObservedState, ReportedContainer, ServiceProblem } from '../../../machines/types.ts';
+import type { Violation } from '../../api/agentSchemas.ts';
+import { policyViolations } from '../apply/policyHost.ts';
 import { monotonicMs, wallClockOffsetMs } from '../../core/clock.ts';
 import { causeLine } from '../../core/failureCauses.rules.ts';
 import { lastWordsOf, type LogReader } from '../engine/containerLogs.ts';
@@ -18,7 +20,12 @@ import {
 import { redactFault, type RunningTick } from '../journal/journal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Settings } from '../config/settings.ts';
+import { describeViolation } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
+import type { Compose } from '../engine/compose.ts';
+import type { Download } from '../transport/download.ts';
+import type { Tenancy } from '../transport/tenancy.ts';
+import { trustViolations } from '../../signatures/signatureFiles.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { Decision } from '../journal/trace.rules.ts';
@@ -40,6 +47,10 @@ export interface HealthDependencies {
   readonly settings: Settings;
   readonly state: StateStore;
   readonly releases: Releases;
+  readonly containers: Containers;
+  readonly tenancy: Tenancy;
+  readonly compose: Compose;
+  readonly download: Download;
   readonly orchestrator: Orchestrator;
   readonly recordDecision: (decision: Decision) => void;
   readonly vault: Vault;
@@ -72,7 +83,9 @@ export async function observeHost(deps: HealthDependencies): Promise<ObservedSta
     return { ...ENGINE_UNAVAILABLE, swarm, engineFault: faultFacts(redactFault(deps, observation)) };
   }
   const { leader, swarm, containers } = observation;
-  const problems = [...observation.problems, ...(leader === null ? await adoptApplied(deps) : [])];
+  const adopted =
+    leader === null ? [...(await adoptApplied(deps)), ...(await withdrawnProblems(deps, containers))] : [];
+  const problems = [...observation.problems, ...adopted];
   const unhealthyServices = servicesOf(problems);
   await recordObservation(deps, { ...observation, problems });
   tellFindings(deps, observation);
@@ -104,6 +117,53 @@ async function adoptApplied(deps: HealthDependencies): Promise<ServiceProblem[]>
   const foreign = await orchestrator.adopt(applied_sha, stop.signal);
   for (const { service, detail } of foreign) tell(deps, `drift: ${service}: ${detail}`);
   return foreign;
+}
+
+const withdrawnDetail = 'no longer permitted';
+
+/** True for the problem of a service that the agent must stop, because the host no longer permits it. */
+export function isWithdrawn({ detail }: ServiceProblem): boolean {
+  return detail === withdrawnDetail;
+}
+
+/**
+ * Reports what trust and policy no longer allow of the applied release. With `on_withdrawal: stop`, its services are
+ * problems: all of them, if the bundle itself is not allowed.
+ */
+async function withdrawnProblems(
+  deps: HealthDependencies,
+  containers: readonly ReportedContainer[],
+): Promise<ServiceProblem[]> {
+  const names = containers.map(({ service }) => service);
+  const violations = [...(await untrustedParts(deps, names)), ...(await unpermittedParts(deps))];
+  for (const each of violations) tell(deps, describeViolation(each));
+  if (deps.settings.on_withdrawal === 'report') return [];
+  const isWhole = violations.some(({ service }) => service === null);
+  const services = isWhole ? names : violations.flatMap(({ service }) => service ?? []);
+  return [...new Set(services)].map((service) => {
+    return { service, detail: withdrawnDetail, cure: 'none', containers: [], isFailure: false };
+  });
+}
+
+/** A bundle of untrusted signers may have been signed again since. */
+async function untrustedParts(deps: HealthDependencies, services: readonly string[]): Promise<Violation[]> {
+  const { orchestrator, settings, state, stop, vault } = deps;
+  const { applied_sha, offline_since = null } = state.state;
+  const violations = () => trustViolations(settings.trust, { ...state.state, services });
+  const found = violations();
+  const mayAsk = !orchestrator.isShared && vault.hasToken() && offline_since === null;
+  if (applied_sha === null || !mayAsk || found.every(({ service }) => service !== null)) return found;
+  const { verifyApplied } = await import('../apply/obtainBundle.ts');
+  await verifyApplied(deps, applied_sha, stop.signal);
+  return violations();
+}
+
+async function unpermittedParts(deps: HealthDependencies): Promise<readonly Violation[]> {
+  return policyViolations(deps, deps.stop.signal).catch((error: unknown) => {
+    if (!(error instanceof Fault)) throw error;
+    tell(deps, `the policy could not be checked for the applied release: ${error.message}`);
+    return [];
+  });
 }
 
 function tellFindings(deps: HealthDependencies, { findings = [] }: Observation): void {

@@ -1,4 +1,5 @@
 import { Fault, type FaultDetails, isInterruption } from '../../../machines/fault.ts';
+import type { Sha } from '../../../machines/types.ts';
 import { redactFault } from '../journal/journal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { isEnvUnchanged } from './fingerprints.ts';
@@ -16,13 +17,16 @@ export interface RestoreDependencies extends RepairDependencies {
   readonly state: StateStore;
   readonly orchestrator: Orchestrator;
   readonly recordDecision: (decision: Decision) => void;
+  /** Throws unless the policy and the trusted signers of this host permit a release now. */
+  readonly expectPermitted: (sha: Sha, signal: AbortSignal) => Promise<void>;
 }
 
 /**
  * Starts a release that was applied before, with the files of its bundle, its own `.env` and the image ids it ran; then
  * ends the recorded attempt and removes resources that only the attempt created.
  * - A missing image is pulled by its recorded digest only.
- * - Throws `RELEASE_INCOMPLETE` when the release cannot run as before.
+ * - Throws `RELEASE_INCOMPLETE` when the release cannot run as before, and the refusal of a release that this host no longer
+ *   permits.
  * - A failure to set `current` is thrown after everything else is done.
  * - Each failure counts as one try to revert the attempt; after three tries the revert ends unfinished (spec §12.5).
  */
@@ -80,6 +84,7 @@ async function restoreUncounted(
   if (!(await isEnvUnchanged(deps, sha)))
     throw incompleteFault(`the .env of release ${sha} is not what the agent wrote`);
   await (await import('./integrity.ts')).ensureIntact(deps, sha, signal);
+  await deps.expectPermitted(sha, signal);
   await deps.orchestrator.restore(release, signal);
   if (currentError instanceof Error) throw currentError;
   await deps.state.update({ attempt: null, baseline: null, ...(deps.state.state.unreverted && { unreverted: null }) });

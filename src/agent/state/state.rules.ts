@@ -1,3 +1,4 @@
+import type { Violation } from '../../api/agentSchemas.ts';
 import type { Report } from '../../api/checkIn.rules.ts';
 import { type State, validate } from './stateValidator.ts';
 
@@ -69,6 +70,11 @@ export function parseState(text: string): State | InvalidState {
   if (validate(value)) return value;
   const [error] = validate.errors ?? [];
   return { fault: `state.json is wrong at ${error?.instancePath.slice(1) || 'its top'}: ${error?.message ?? ''}` };
+}
+
+/** A violation in one line for operators. */
+export function describeViolation({ by, code, detail }: Violation): string {
+  return `violates ${by}: ${code === undefined ? '' : `${code}: `}${detail}`;
 }
 
 /** True when `parseState` found an error. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Constant, Nullable, Sha256, Values } from '../../api/commonSchemas.ts';
+import { Violation } from '../../api/agentSchemas.ts';
 import type { Report } from '../../api/checkIn.rules.ts';
 import { schemaCompiler } from '../../core/compileSchema.ts';
 
@@ -101,6 +102,8 @@ const stateSchema = Type.Object({
   ),
   /** Hosts of registries that asked for a pause (`Retry-After`). */
   registry_pauses: Type.Optional(Type.Array(Type.Object({ host: Text, until: Time }))),
+  /** Violations of the policy by the applied release, checked again when the digest of both changes. */
+  judged: Type.Optional(Type.Object({ digest: Text, violations: Type.Immutable(Type.Array(Violation)) })),
   /** True when it is unknown whether this is a production environment. */
   production_unknown: Type.Optional(Type.Boolean()),
   /** Recently healed services, by name. */

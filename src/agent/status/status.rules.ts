@@ -11,7 +11,7 @@ import type { HostTrust, Signed } from '../config/settings.ts';
 import { describeProblems } from '../health/unhealthyServices.rules.ts';
 import { describeUnfinished } from '../release/revertTries.rules.ts';
 import { describeLoss, describeResources, purgeDeadline } from '../release/volumes.rules.ts';
-import type { State, VerifiedImage } from '../state/state.rules.ts';
+import { describeViolation, type State, type VerifiedImage } from '../state/state.rules.ts';
 import { type CheckInAgeFacts, formatAge, staleCheckIn } from '../checkIn/checkInAge.rules.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
@@ -226,7 +226,7 @@ function headlines(status: Status, { state, stateError }: StatusContext): string
   const absent = status.token === 'ABSENT' ? ['token ABSENT'] : [];
   if (stateError !== null) return [...absent, stateError];
   const { out_of_sync_reason: reason, violations = [] } = status;
-  const lines = [...absent, ...violations.map(({ by, detail }) => `violates ${by}: ${detail}`)];
+  const lines = [...absent, ...violations.map(describeViolation)];
   if (reason !== undefined) return [...lines, reason.startsWith('unknown: ') ? reason : `not in sync: ${reason}`];
   return absent.length > 0 ? lines : [...lines, `in sync: ${formatApplied(status, state) ?? 'nothing is to run here'}`];
 }

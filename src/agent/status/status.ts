@@ -45,7 +45,10 @@ export async function status(settings: Settings, options: StatusOptions, out: Ou
     version: options.version,
     token: await credentials.hasToken().catch((error: unknown) => warn(out, error, false)),
     lock: await readLock(settings.state_dir).catch((error: unknown) => warn(out, error, null)),
-    violations: trustViolations(settings.trust, { ...state, services }),
+    violations: [
+      ...trustViolations(settings.trust, { ...state, services }),
+      ...(state.applied_sha === null ? [] : (state.judged?.violations ?? [])),
+    ],
     ...{ seen, now, bootTime: bootTimeNow() },
   });
   const context = { state, stateError, now, keySigners: keySignersOf(readTrustNow(settings.trust)) };

@@ -128,7 +128,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const unusable = refusals.filter(({ code }) => code === 'MANIFEST_INVALID');
   if (unusable.length > 0) return abortedPlan(mergedByCode(unusable), sha);
   const { name, env, version, sequence } = manifest;
-  const policy = policyJudgementOf(bundle, host);
+  const policy = judgePolicy(bundle, host.policyHost, 'known' in host.engine ? host.engine.known.policyFacts : {});
   const images = 'known' in host.engine ? (host.engine.known.imageHealthchecks ?? null) : null;
   const pulls = pullsOf(bundle, host);
   const { wait, refusal } = waitPlanOf(bundle, { limits: host.waits ?? null, images });
@@ -205,11 +205,12 @@ export function manifestEnvOf(manifestText: string): string {
   }
 }
 
-function policyJudgementOf(
+/** Validates a bundle against the policy of a host, with the known facts of its engine. */
+export function judgePolicy(
   { manifest, project, releaseFiles, fileSizes, executables, isApplied = false, texts }: BundleFacts,
-  { policyHost, engine }: HostFacts,
+  policyHost: PolicyHost,
+  ofEngine: Partial<EnginePolicyFacts> = {},
 ): Judgement {
-  const ofEngine = 'known' in engine ? engine.known.policyFacts : {};
   const ofBundle = {
     manifest,
     releaseFiles,

@@ -22,6 +22,8 @@ export interface Finding {
   privilege?: Privilege;
   /** A path of the host that is mounted in a form that no permit grants. */
   hostPath?: string;
+  /** Refused because `policy.images` of the host requires digests. */
+  isUnpinned?: true;
   /** The finding in its place if the same content is already applied on the host, which is then only a warning. */
   whenApplied?: Finding[];
 }

@@ -28,8 +28,20 @@ interface Grants {
 export interface Judgement {
   readonly refusals: Refusal[];
   readonly permitted: PermittedPrivilege[];
+  /** The refused findings that another policy of the host would let through. */
+  readonly unpermitted: Unpermitted[];
   /** The faults that would be refused in content that was not applied yet. */
   readonly warnings: RefusedFault[];
+}
+
+/** A fault that the policy of the host refuses. */
+export interface Unpermitted {
+  readonly code: Finding['code'];
+  /** The service that it is about; null for a network or volume. */
+  readonly service: string | null;
+  /** The entry of `policy.permit` that would grant it, `binds /srv/shop`; null if no permit would. */
+  readonly permit: string | null;
+  readonly fault: RefusedFault;
 }
 
 /**
@@ -41,6 +53,7 @@ export function judge(all: readonly Finding[], grants: Grants): Judgement {
   const findings = all.flatMap((finding) => (isTolerated(finding) ? (finding.whenApplied ?? []) : finding));
   const asked = findings.flatMap(({ privilege }) => (privilege?.permit === 'binds' ? privilege : []));
   const judged = findings.map((finding) => ({ finding, verdict: verdictOn(finding, grants, asked) }));
+  const refused = judged.flatMap(({ verdict }) => (typeof verdict === 'string' ? [] : verdict));
   const privileges = judged.flatMap(({ finding: { privilege }, verdict }) =>
     verdict === 'permitted' && privilege ? privilege : [],
   );
@@ -49,10 +62,23 @@ export function judge(all: readonly Finding[], grants: Grants): Judgement {
     return { permit, entry: permitEntry(privilege), ...(service !== undefined && { service }) };
   });
   return {
-    refusals: refusalsOf(judged.flatMap(({ verdict }) => (typeof verdict === 'string' ? [] : verdict))),
+    refusals: refusalsOf(refused),
+    unpermitted: refused.filter((finding) => dependsOnHost(finding, grants)).map(unpermittedOf),
     permitted: [...new Map(permitted.map((each) => [JSON.stringify(each), each])).values()],
     warnings: faultsOf(all.filter(isTolerated)),
   };
+}
+
+/** Whether another policy would let a refused finding through: by a permit, or by a denial less. */
+function dependsOnHost({ code, privilege, isUnpinned }: Finding, { agent }: Grants): boolean {
+  if (code === 'COMPOSE_REFUSED') return isUnpinned === true;
+  return privilege !== undefined || agent.allow_privileged;
+}
+
+function unpermittedOf({ code, text, cure, privilege }: Finding): Unpermitted {
+  const [, owner] = /^service ([^\s:]+): /.exec(text) ?? [];
+  const permit = privilege === undefined ? null : `${privilege.permit} ${permitEntry(privilege)}`;
+  return { code, service: privilege?.service ?? owner ?? null, permit, fault: { text, cure } };
 }
 
 /** The reason that lifts a finding; otherwise the finding, whose cure says so if the host denies it. */

@@ -59,10 +59,8 @@ const image = textValidator((reference, value, location) => {
   const { host, rendered } = location.facts;
   const isDecidedLater = rendered === undefined && reference.includes('$');
   if (host.policy.images === 'any' || isDecidedLater || /@sha256:[0-9a-f]{64}$/.test(reference)) return [];
-  return refuseWithoutValue(value, location, {
-    message: 'is not pinned, as policy.images of this host requires',
-    cure,
-  });
+  const message = 'is not pinned, as policy.images of this host requires';
+  return refuseWithoutValue(value, location, { message, cure }).map((each) => ({ ...each, isUnpinned: true }));
 });
 
 const cure = 'write IMAGE@sha256:DIGEST, which deployctl bundle import --pin does';
