@@ -103,9 +103,6 @@ export const enforced = {
   windows: Type.Optional(Type.Array(Type.String({ maxLength }), { maxItems, description: 'Its maintenance windows.' })),
 };
 
-/** Longest text of a violation. */
-export const maxViolationCharacters = 1000;
-
 export const Violation = Type.Object(
   {
     by: Type.Enum(['trust', 'policy'], { description: 'The key of config.yaml that it violates.' }),

@@ -35,6 +35,9 @@ export type PermitKey = keyof Permits;
 /** Bounds of a policy, so that a check-in can contain it: entries of each permit, and characters of each entry. */
 export const policyBounds = { entries: 64, characters: 253 } as const;
 
+/** Longest text of a violation of the policy in a check-in. */
+export const maxViolationCharacters = 1000;
+
 /** Every kind of permit, in the order of the documentation. */
 export const permitKeys = [
   ...['binds', 'engine_socket', 'capabilities', 'devices', 'networks', 'volumes', 'host_network'],

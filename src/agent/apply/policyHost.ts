@@ -4,8 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import { failedFault, Fault } from '../../../machines/fault.ts';
 import { formatFault } from '../../../machines/refusals.ts';
 import type { Sha } from '../../../machines/types.ts';
-import { maxViolationCharacters, type Violation } from '../../api/agentSchemas.ts';
-import { policyBounds } from '../../api/hostPolicy.rules.ts';
+import type { Violation } from '../../api/agentSchemas.ts';
+import { maxViolationCharacters, policyBounds } from '../../api/hostPolicy.rules.ts';
 import { hostMountSources } from '../../bundle/compose/mounts.rules.ts';
 import type { MergedFiles } from '../../bundle/compose/services.rules.ts';
 import {

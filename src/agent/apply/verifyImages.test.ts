@@ -281,7 +281,10 @@ it('remembers a digest for the same keys and name, and asks for its signatures a
   const before = registry.requests.length;
   const again = new ImageMemory(memory.entries());
   expect(await ask({ memory: again })).toEqual({ digest, signers: [signer] });
-  expect(registry.requests.slice(before).map(({ path }) => path)).toEqual(['/v2/shop/web/manifests/1']);
+  // The first judgement did not wait for the place that is tried beside the tag of signatures.
+  const late = `/v2/shop/web/manifests/${digest.replace(':', '-')}`;
+  const paths = registry.requests.slice(before).map(({ path }) => path);
+  expect(paths.filter((path) => path !== late)).toEqual(['/v2/shop/web/manifests/1']);
   expect(await ask({ keys: [newSigningKey().publicPem] })).toHaveProperty('fault');
   const rule = { repository: registry.host, signed_as: 'origin.example' };
   expect(await ask({ rule })).toHaveProperty('fault');

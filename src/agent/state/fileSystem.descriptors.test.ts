@@ -27,7 +27,7 @@ describe('without free file descriptors', () => {
   });
 
   it('terminating orphans fails instead of assuming that no orphans exist', () => {
-    expect(withoutDescriptors('../engine/compose.ts', `it.terminateOrphans('deployd-x', '/')`)).toMatch(
+    expect(withoutDescriptors('../engine/composeProgram.ts', `it.terminateOrphans('deployd-x', '/')`)).toMatch(
       /^failed: cannot read \/proc.*: EMFILE$/,
     );
   });
