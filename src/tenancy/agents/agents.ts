@@ -221,8 +221,8 @@ interface AccessFacts {
 const liveStates: readonly BackendState[] = ['invited', 'active', 'offline', 'retiring'];
 
 /**
- * True if the generation of a token is not superseded, and the backend is not locked and in a state that accepts calls. A retiring host
- * gets no more secrets. While a retirement finishes, a host may still deliver its queued reports.
+ * True if the generation of a token is not superseded, and the backend is not locked and in a state that accepts calls.
+ * A retiring host gets no more secrets. While a retirement finishes, a host may still deliver its queued reports.
  */
 export function isAccepted({ backend, token }: AccessFacts, call: AgentCall): boolean {
   if (token.generation < backend.oldest_generation || token.generation > backend.generation) return false;
