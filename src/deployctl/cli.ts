@@ -1,12 +1,13 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../core/commandLine.ts';
-import { addBackend, addKit, addReports, addRetire } from './commands/backend.ts';
+import { addBackend, addReports } from './commands/backend.ts';
 import { addWait } from './commands/wait.ts';
 import { addBundle } from './bundles/bundle.ts';
 import { addPush, addSignature } from './bundles/push.ts';
 import { createRun, type Run } from './config/session.ts';
 import { type Exit, exits, type Io } from './core/ctlError.ts';
 import { addEnv, addPromote } from './commands/env.ts';
+import { addKit, addRetire } from './commands/host.ts';
 import { addLogin, addWhoAmI } from './commands/login.ts';
 import { addAudit, addOperator, addSession } from './commands/operator.ts';
 import { addRollout } from './commands/rollout.ts';
