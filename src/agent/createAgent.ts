@@ -40,8 +40,7 @@ import { heal, healDespite } from './health/heal.ts';
 import { composeUpNow, observeHost } from './health/observeHost.ts';
 import { clearApplied, composeDown } from './release/down.ts';
 import { prune, withFreedSpace } from './release/garbage.ts';
-import type { AgentCargo, Carried } from './release/cargo.ts';
-import type { Orchestrator, StartInput } from './release/orchestrator.ts';
+import type { AgentCargo, Carried, Orchestrator, StartInput } from './release/orchestrator.ts';
 import { bootstrap, renewToken } from './token/token.ts';
 import { acquireLock, loadState, rebuildState, recordOutcome, releaseLock, startTick, type TickScope } from './tick.ts';
 

@@ -22,6 +22,9 @@ export function schemaCompiler({ split = [], ...options }: CompilerOptions = {})
     ajv.compile(splitSchema(withNullable(schema) as object, split)) as ValidateFunction<Static<Schema>>;
 }
 
+/** Compiles the schema of a configuration; `errors` lists all invalid keys. */
+export const compileConfig = schemaCompiler({ allErrors: true, split: ['array'] });
+
 /** A union with null as ajv's `nullable`, whose errors say only what the other type demands. */
 function withNullable(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withNullable);

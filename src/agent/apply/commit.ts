@@ -8,8 +8,7 @@ import type { State, Trial } from '../state/state.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
-import type { Orchestrator } from '../release/orchestrator.ts';
-import type { Carried } from '../release/cargo.ts';
+import type { Carried, Orchestrator } from '../release/orchestrator.ts';
 import { policyDigest } from './policyHost.ts';
 
 /** Dependencies of promoting a release and recording it as applied. */

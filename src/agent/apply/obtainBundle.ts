@@ -8,7 +8,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Compose } from '../engine/compose.ts';
 import { catchFault, type RunningTick } from '../journal/journal.ts';
 import type { Decision } from '../journal/trace.rules.ts';
-import type { Carried } from '../release/cargo.ts';
+import type { Carried } from '../release/orchestrator.ts';
 import { createEmptyDirectory } from '../release/integrity.ts';
 import type { Releases } from '../release/releases.ts';
 import type { StateStore } from '../state/stateFile.ts';

@@ -7,7 +7,7 @@ import type { Vault } from '../secrets/vault.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { Secretstore } from '../token/secretstore.ts';
 import type { Decision } from '../journal/trace.rules.ts';
-import type { Carried } from '../release/cargo.ts';
+import type { Carried } from '../release/orchestrator.ts';
 
 /** Dependencies of reading the secrets of a bundle. */
 export interface SecretsDependencies {

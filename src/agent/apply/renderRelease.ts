@@ -11,7 +11,7 @@ import {
 import { type ServiceFacts, serviceFactsOf } from '../release/services.rules.ts';
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
-import type { Carried, RenderedModel } from '../release/cargo.ts';
+import type { Carried, RenderedModel } from '../release/orchestrator.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 

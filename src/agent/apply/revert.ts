@@ -14,10 +14,9 @@ import {
 } from '../release/restoreRelease.ts';
 import type { FailingBundle, State } from '../state/state.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { Orchestrator } from '../release/orchestrator.ts';
+import type { FailedApply, Orchestrator } from '../release/orchestrator.ts';
 import { recordFailure } from '../checkIn/backoff.rules.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
-import type { FailedApply } from '../release/cargo.ts';
 
 /** Dependencies of a revert to the applied release. */
 export interface RevertDependencies extends RestoreDependencies, CheckInDependencies {

@@ -17,7 +17,7 @@ import { writeWithoutSync } from '../state/durableFiles.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import { ageUnknown, planBundle } from './bundlePlan.ts';
 import { policyHostOf } from './policyHost.ts';
-import type { Carried } from '../release/cargo.ts';
+import type { Carried } from '../release/orchestrator.ts';
 import { type RunningTick, tellRemarks } from '../journal/journal.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Vault } from '../secrets/vault.ts';

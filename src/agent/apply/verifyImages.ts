@@ -30,7 +30,7 @@ import type { Vault } from '../secrets/vault.ts';
 import { maxPauseS, type Registries, registryLoginsOf } from '../engine/registries.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
-import type { AgentCargo, Carried } from '../release/cargo.ts';
+import type { AgentCargo, Carried } from '../release/orchestrator.ts';
 
 /** Dependencies of verifying the signatures of images. */
 export interface ImageDependencies {

@@ -5,7 +5,7 @@ import { monotonicMs } from '../../core/clock.ts';
 import { printable } from '../../core/text.rules.ts';
 import { registryLoginsOf } from '../engine/registries.ts';
 import { catchFault } from '../journal/journal.ts';
-import type { Carried } from '../release/cargo.ts';
+import type { Carried } from '../release/orchestrator.ts';
 import { imagePullsOf } from '../release/images.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';

@@ -3,9 +3,8 @@ import { formatFault, formatRefusal, refusalWith } from '../../../machines/refus
 import { pulledImageFaults } from '../../bundle/plan/hostFaults.rules.ts';
 import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
 import { readImageHealthchecks } from '../apply/bundlePlan.ts';
-import type { Carried, RenderedModel, StartedRelease } from '../release/cargo.ts';
 import { isProduction } from '../release/down.ts';
-import type { RestoredRelease, StartInput } from '../release/orchestrator.ts';
+import type { Carried, RenderedModel, RestoredRelease, StartedRelease, StartInput } from '../release/orchestrator.ts';
 import { replacedImages } from '../release/record.rules.ts';
 import type { Baseline } from '../state/state.rules.ts';
 import { holdDetachedVolumes } from './createdContainers.ts';

@@ -13,7 +13,7 @@ import { compareContainers, failedAtStart } from '../health/health.rules.ts';
 import { composeUpNow, unhealthyFault } from '../health/observeHost.ts';
 import { describeUnhealthy, roleOf, type WatchedContainer } from '../health/unhealthyServices.rules.ts';
 import { catchFault } from '../journal/journal.ts';
-import type { StartedRelease } from '../release/cargo.ts';
+import type { StartedRelease } from '../release/orchestrator.ts';
 import { expectedServices, type ReleaseRecord, type ReleaseWait, releaseWaitOf } from '../release/record.rules.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import {

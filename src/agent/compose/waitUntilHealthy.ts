@@ -12,7 +12,7 @@ import {
   WaitVerdict,
   type WatchedContainer,
 } from '../health/unhealthyServices.rules.ts';
-import type { StartedRelease } from '../release/cargo.ts';
+import type { StartedRelease } from '../release/orchestrator.ts';
 import { expectedServices, finishedServices, type ReleaseRecord } from '../release/record.rules.ts';
 import { isFinished, isJob } from '../release/services.rules.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';

@@ -1,8 +1,13 @@
-import type { ObservedState, ReportedContainer, ServiceProblem, Sha } from '../../../machines/types.ts';
-import type { LostVolume, RestartCount } from '../state/state.rules.ts';
-import type { Carried, StartedRelease } from './cargo.ts';
-import type { RecordedImage, ReleaseRecord } from './record.rules.ts';
-import type { ExpectedService, OneShot, ServiceFingerprints } from './services.rules.ts';
+import type { Cargo, CargoParts, FailedAttempt } from '../../../machines/services.ts';
+import type { Concealed, ObservedState, ReportedContainer, ServiceProblem, Sha } from '../../../machines/types.ts';
+import type { BundleContents } from '../../bundle/archive/inventory.rules.ts';
+import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
+import type { WrittenService } from '../../bundle/plan/writtenServices.rules.ts';
+import type { Verification } from '../../signatures/judgement.rules.ts';
+import type { LostVolume, RestartCount, VerifiedImage } from '../state/state.rules.ts';
+import type { GrantedPrivileges } from './grantedPrivileges.rules.ts';
+import type { RecordedImage, ReleaseRecord, ReleaseWait } from './record.rules.ts';
+import type { ExpectedService, OneShot, ServiceEdges, ServiceFingerprints } from './services.rules.ts';
 
 /** The release that should run. */
 export interface AppliedRelease {
@@ -86,3 +91,35 @@ export interface Orchestrator {
   /** Removes images without a name. */
   prune: () => Promise<void>;
 }
+
+/** The parts of the cargo that only the services of an apply read. */
+export interface AgentCargo extends CargoParts {
+  signatures: Verification | null;
+  contents: BundleContents;
+  project: ComposeProject;
+  model: RenderedModel;
+  images: { verified: readonly VerifiedImage[]; services: ServiceFingerprints };
+  release: { services: ServiceFingerprints };
+  started: StartedRelease;
+}
+
+/** A release that was started, and its time limit to become healthy; null if only the configuration sets the limit. */
+export interface StartedRelease {
+  wait: ReleaseWait | null;
+}
+
+/** The parts of the rendered model that are kept; the model itself contains secret values. */
+export interface RenderedModel {
+  written: readonly (Omit<WrittenService, 'image'> & { image: Concealed | null })[];
+  /** Privileges that it grants to its services. */
+  granted: GrantedPrivileges;
+  /** The dependencies between its services. */
+  edges: ReadonlyMap<string, ServiceEdges>;
+  services: ServiceFingerprints;
+}
+
+/** These parts of the outputs of the states of an apply. */
+export type Carried<TParts extends keyof Cargo> = Pick<Cargo<AgentCargo>, TParts>;
+
+/** An apply that failed after the promotion. */
+export type FailedApply = FailedAttempt<AgentCargo>;

@@ -55,6 +55,15 @@ export function leafOf(key: string): string {
   return key.slice(key.lastIndexOf('.') + 1);
 }
 
+/** The schema of a configuration with these keys, merged with its defaults: of one section, by default of the whole. */
+export function schemaOf(table: KeyTable, section = ''): TSchema {
+  const own = table.names.filter((key) => sectionOf(key) === section);
+  const leaves = own.map((key): [string, TSchema] => [leafOf(key), table.keys[key]?.schema ?? {}]);
+  const nested = section === '' ? table.sections.map((inner) => [inner, schemaOf(table, inner)] as const) : [];
+  const properties = Object.fromEntries([...leaves, ...nested]);
+  return { type: 'object', properties, required: own.map(leafOf), additionalProperties: false };
+}
+
 /** A key that must be given. */
 export function required<Schema extends TSchema>(type: ValueType<Schema>, description: string): ConfigKey<Schema> {
   return { ...type, description };

@@ -1,12 +1,12 @@
 import { denials, permitKeys } from '../../api/hostPolicy.rules.ts';
-import { compileKeys } from './compileKeys.ts';
-import { keyTableOf, mergeDefaults } from './keyTable.ts';
+import { compileConfig } from '../compileSchema.ts';
+import { keyTableOf, mergeDefaults, schemaOf } from './keyTable.ts';
 import { validateKeys } from './configFile.ts';
 import { policyKeys } from './sharedKeys.ts';
 import { parseYamlSource } from './yamlSource.ts';
 
 const table = keyTableOf(policyKeys);
-const validate = compileKeys(table);
+const validate = compileConfig(schemaOf(table));
 const aPermit = `must be a mapping of lists of at most 64 entries of 253 characters (keys: binds, engine_socket, capabilities, devices, networks, volumes, host_network, security_opt, gpus, sysctls, groups, host_pid, host_ipc, privileged). binds: absolute paths without "..", with :ro for read-only access; devices: device files; capabilities: names without CAP_; other keys: names`;
 
 function problemsOf(policy: object): string[] {

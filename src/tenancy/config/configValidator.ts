@@ -1,5 +1,6 @@
-import { compileKeys } from '../../core/config/compileKeys.ts';
+import { compileConfig } from '../../core/compileSchema.ts';
+import { schemaOf } from '../../core/config/keyTable.ts';
 import { configTable } from './configKeys.ts';
 
 /** Validates every key of a configuration merged with the defaults; `errors` lists the invalid ones. */
-export const validate = compileKeys(configTable);
+export const validate = compileConfig(schemaOf(configTable));

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { GateQuestion, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
@@ -25,7 +26,6 @@ import {
 } from '../store/webhooks.ts';
 import { eventOf, isRefusal, type Occurrence, retryDelayMs } from './event.rules.ts';
 import { type EndpointMessage, messageOf } from './message.rules.ts';
-import { webhookHeaders } from './signature.ts';
 
 /** Dependencies for sending a message to a webhook. */
 export interface SendDependencies {
@@ -274,4 +274,33 @@ function openWebhook(
 /** The names under which the parts of a webhook are sealed. */
 export function sealedNames(id: string): { url: string; secret: string } {
   return { url: `URL of the webhook ${id}`, secret: `secret of the webhook ${id}` };
+}
+
+/** Bytes of a secret; the scheme allows 24 to 64. */
+const SECRET_BYTES = 32;
+
+const PREFIX = 'whsec_';
+
+/** A new secret of a webhook in the form of Standard Webhooks; it is shown once. */
+export function newWebhookSecret(): string {
+  return PREFIX + randomBytes(SECRET_BYTES).toString('base64');
+}
+
+/** The signed data of a webhook: the id of the message, seconds since 1970, and the exact body. */
+interface SignedMessage {
+  id: string;
+  timestamp: number;
+  body: string;
+}
+
+/** The headers with which a receiver verifies a message (Standard Webhooks 1.0.0), with a signature for each secret. */
+export function webhookHeaders(
+  { id, timestamp, body }: SignedMessage,
+  secrets: readonly string[],
+): Record<string, string> {
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signatures.join(' ') };
 }

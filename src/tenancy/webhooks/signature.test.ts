@@ -1,4 +1,4 @@
-import { newWebhookSecret, webhookHeaders } from './signature.ts';
+import { newWebhookSecret, webhookHeaders } from './deliver.ts';
 
 const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: 1614265330, body: '{"test": 2432232314}' };
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

@@ -24,9 +24,8 @@ import {
 } from '../store/webhooks.ts';
 import { testEvent } from './event.rules.ts';
 import { targetFault } from './message.rules.ts';
-import { type EventDependencies, sealedNames, sendEvent } from './deliver.ts';
+import { type EventDependencies, newWebhookSecret, sealedNames, sendEvent } from './deliver.ts';
 import type { DeadLetter, Webhook } from './webhookSchemas.ts';
-import { newWebhookSecret } from './signature.ts';
 
 /** Dependencies of operators' webhooks, including tests, which send an event. */
 export interface WebhookDependencies extends EventDependencies {

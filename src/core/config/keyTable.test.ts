@@ -1,16 +1,18 @@
 import { Type } from 'typebox';
-import { compileKeys } from './compileKeys.ts';
-import { type ConfigKey, keyTableOf, required } from './keyTable.ts';
+import { compileConfig } from '../compileSchema.ts';
+import { type ConfigKey, keyTableOf, required, schemaOf } from './keyTable.ts';
 
 const letters = Type.Array(Type.String({ pattern: '^[a-z]$' }));
 const keyOf = (schema: ConfigKey['schema']) => required({ schema, allowed: '' }, '');
-const validate = compileKeys(
-  keyTableOf({
-    first: keyOf(letters),
-    second: keyOf(letters),
-    'section.part': keyOf(Type.Object({ third: letters })),
-    choice: keyOf(Type.Union([Type.Boolean(), Type.Null()])),
-  }),
+const validate = compileConfig(
+  schemaOf(
+    keyTableOf({
+      first: keyOf(letters),
+      second: keyOf(letters),
+      'section.part': keyOf(Type.Object({ third: letters })),
+      choice: keyOf(Type.Union([Type.Boolean(), Type.Null()])),
+    }),
+  ),
 );
 
 it('validates equal lists by one function, separate from the function of the keys', () => {
