@@ -6,6 +6,10 @@ import { EnvName, Nullable, Sha256, SwarmId, Timestamp } from './commonSchemas.t
 /** Key of a report, which the agent makes. */
 const ReportId = Type.String({ pattern: '^[\\w-]{1,64}$' });
 
+const maximum = Number.MAX_SAFE_INTEGER;
+/** From a signed number of 32 bits to an unsigned one. */
+const exitCodes = { minimum: -(2 ** 31), maximum: 2 ** 32 - 1 };
+
 /** A container of a host. */
 export const Container = Type.Object(
   {
@@ -13,7 +17,7 @@ export const Container = Type.Object(
     name: Type.String(),
     state: Type.String(),
     health: Nullable(Type.String()),
-    exit_code: Nullable(Type.Integer()),
+    exit_code: Nullable(Type.Integer(exitCodes)),
   },
   { title: 'Container' },
 );
@@ -24,9 +28,9 @@ const Entries = Type.Array(Type.String({ maxLength }), { maxItems });
 const HostPolicy = Type.Object(
   {
     limits: Type.Object({
-      bundle_bytes: Type.Integer({ minimum: 1 }),
-      unpacked_bytes: Type.Integer({ minimum: 1 }),
-      bundle_entries: Type.Integer({ minimum: 1 }),
+      bundle_bytes: Type.Integer({ minimum: 1, maximum }),
+      unpacked_bytes: Type.Integer({ minimum: 1, maximum }),
+      bundle_entries: Type.Integer({ minimum: 1, maximum }),
     }),
     permit: Type.Optional(
       Type.Unsafe<Partial<Permits>>(
@@ -82,7 +86,7 @@ export const deferringFacts = {
 const SignerName = Type.String({ maxLength: 600 });
 const Signers = Type.Object(
   {
-    threshold: Type.Integer({ minimum: 1, description: 'How many different signers must have signed.' }),
+    threshold: Type.Integer({ minimum: 1, maximum, description: 'How many different signers must have signed.' }),
     keys: Type.Array(SignerName, { maxItems, description: 'Fingerprints of the usable keys: `key SHA256:…`.' }),
     identities: Type.Array(SignerName, { maxItems, description: 'Subject and issuer of keyless signers.' }),
     root: Nullable(Sha256),
@@ -225,7 +229,7 @@ export const Report = Type.Object(
     containers: Type.Array(Container),
     started_at: Timestamp,
     finished_at: Timestamp,
-    durations_ms: Type.Record(Type.String(), Type.Number()),
+    durations_ms: Type.Record(Type.String(), Type.Number({ minimum: -maximum, maximum })),
   },
   { title: 'Report' },
 );

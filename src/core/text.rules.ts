@@ -97,5 +97,17 @@ export function isTimestamp(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
+/** True for an RFC 3339 time of a day that exists. */
+export function isDateTime(text: string): boolean {
+  const time = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+  return time.test(text) && isDay(text.slice(0, 10));
+}
+
+/** False for the 31st of November, which `Date` takes for the next day. */
+export function isDay(date: string): boolean {
+  const day = new Date(date);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
+}
+
 /** The formats of texts that schemas name. Compiled validators import them from here. */
 export const formats = { 'service-url': isServiceUrl, time: isTimestamp };

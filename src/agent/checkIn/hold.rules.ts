@@ -1,5 +1,5 @@
 import type { ToldHold } from '../../api/checkIn.rules.ts';
-import { isTimestamp } from '../../core/text.rules.ts';
+import { isDay, isTimestamp } from '../../core/text.rules.ts';
 import type { Hold, StandingHold } from '../../../machines/types.ts';
 
 const DAY_MS = 86_400_000;
@@ -94,12 +94,6 @@ function parseEnd(text: string, now: Date): Date | null {
   if (hours !== undefined) return nextTimeOfDay(Number(hours), Number(minutes), now);
   const [, date] = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
   return date !== undefined && isDay(date) ? new Date(text.replace(' ', 'T')) : null;
-}
-
-/** False for the 31st of November, which `Date` takes for the next day. */
-function isDay(date: string): boolean {
-  const day = new Date(date);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
 }
 
 /** That time today, or tomorrow if it is already over today. */

@@ -5,12 +5,14 @@ import type { TSchema } from 'typebox';
 import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import { backendStates, patterns } from '../../api/commonSchemas.ts';
+import { isDateTime } from '../../core/text.rules.ts';
 
-// Formats are only documentation; `pattern` is validated.
-const options = { useDefaults: true, validateFormats: false, strictTypes: false } as const;
+/** What is stored is served by the same schema, so a time must have the form that its serializer writes unchecked. */
+const formats = { 'date-time': isDateTime, uri: true } as const;
+const options = { useDefaults: true, formats, strictTypes: false } as const;
 const json = new Ajv(options);
-/** Parameters and headers arrive as text. */
-const text = new Ajv({ ...options, coerceTypes: true });
+/** Parameters and headers arrive as text. A number with hundreds of digits is infinite, and must exceed its maximum. */
+const text = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
 /** Agents may be newer than the service: remove unknown fields. */
 const jsonOfAgents = new Ajv({ ...options, removeAdditional: 'all' });
 
@@ -53,6 +55,7 @@ function detailOf({ params, propertyName, message = 'is invalid' }: Partial<Erro
   if (Array.isArray(params?.['allowedValues'])) return `must be one of ${params['allowedValues'].join(', ')}`;
   const form = forms.get(String(params?.['pattern']));
   if (form !== undefined && propertyName === undefined) return form;
+  if (params?.['format'] === 'date-time') return 'must be a time, such as 2026-11-24T12:00:00Z';
   return propertyName === undefined ? message : `has a field ${JSON.stringify(propertyName)} whose name ${message}`;
 }
 

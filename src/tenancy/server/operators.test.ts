@@ -1,5 +1,6 @@
 import { accountTests } from '../../../fixtures/suites/tenancy/api/accountTests.ts';
 import { envTests } from '../../../fixtures/suites/tenancy/api/envTests.ts';
+import { extremeTests } from '../../../fixtures/suites/tenancy/api/extremeTests.ts';
 import { fleetTests } from '../../../fixtures/suites/tenancy/api/fleetTests.ts';
 import { listTests } from '../../../fixtures/suites/tenancy/api/listTests.ts';
 import { permissionTests } from '../../../fixtures/suites/tenancy/api/permissionTests.ts';
@@ -21,4 +22,5 @@ describe('a new version of a secret', () => repackTests(() => service));
 describe('signatures', () => signatureTests(() => service));
 describe('a new version of a secret that awaits signatures', () => signedRepackTests(() => service));
 describe('reveals', () => revealTests(() => service));
+describe('extreme values', () => extremeTests(() => service));
 describe('permissions', () => permissionTests(() => service));

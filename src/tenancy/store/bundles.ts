@@ -1,7 +1,7 @@
 import type { Insertable } from 'kysely';
 import type { BundleRow, BundleTable, ListedBundle, Place, SignatureRow } from './database.ts';
 import { findEnv, lockEnv, lockEnvRow } from './envs.ts';
-import type { Store } from './openStore.ts';
+import { inTransaction, type Store } from './openStore.ts';
 
 /**
  * Result of adding a bundle: `known` if the same archive exists, `stale` if its environment has had the same sequence
@@ -145,16 +145,18 @@ export async function holdArchive(work: Store, sha256: string): Promise<boolean>
 
 /** Selects archives without a bundle that were announced before a time, and archives whose removal was interrupted. */
 export async function chooseArchivesToRemove(store: Store, announcedBefore: number): Promise<string[]> {
-  const chosen = await store
-    .updateTable('archives')
-    .set({ removing: 1 })
-    .where('announced_at', '<', announcedBefore)
-    .where((where) => {
-      const bundle = where.selectFrom('bundles').select('env').whereRef('bundles.sha256', '=', 'archives.sha256');
-      return where.not(where.exists(bundle));
-    })
-    .returning('sha256')
-    .execute();
+  const choose = (work: Store) =>
+    work
+      .updateTable('archives')
+      .set({ removing: 1 })
+      .where('announced_at', '<', announcedBefore)
+      .where((where) => {
+        const bundle = where.selectFrom('bundles').select('env').whereRef('bundles.sha256', '=', 'archives.sha256');
+        return where.not(where.exists(bundle));
+      })
+      .returning('sha256')
+      .execute();
+  const chosen = await inTransaction(store, choose);
   return chosen.map(({ sha256 }) => sha256);
 }
 

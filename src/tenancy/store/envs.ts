@@ -2,7 +2,7 @@ import type { BackendState } from '../../../machines/backend.ts';
 import { maxSequence } from '../../api/checkIn.rules.ts';
 import type { BundleTrust } from '../../signatures/trust.ts';
 import type { EnvRow } from './database.ts';
-import type { Store } from './openStore.ts';
+import { inTransaction, type Store } from './openStore.ts';
 import { deleteWebhooksOf } from './webhooks.ts';
 
 /**
@@ -70,14 +70,16 @@ export async function markEnvDeleted(work: Store, name: string, now: number): Pr
  * exist or has had the largest sequence.
  */
 export async function reserveSequence(store: Store, name: string): Promise<number | null> {
-  const update = store
-    .updateTable('envs')
-    .set(({ eb }) => ({ last_sequence: eb('last_sequence', '+', 1) }))
-    .where('name', '=', name)
-    .where('deleted_at', 'is', null)
-    .where('last_sequence', '<', maxSequence)
-    .returning('last_sequence');
-  return (await update.executeTakeFirst())?.last_sequence ?? null;
+  const update = (work: Store) =>
+    work
+      .updateTable('envs')
+      .set(({ eb }) => ({ last_sequence: eb('last_sequence', '+', 1) }))
+      .where('name', '=', name)
+      .where('deleted_at', 'is', null)
+      .where('last_sequence', '<', maxSequence)
+      .returning('last_sequence')
+      .executeTakeFirst();
+  return (await inTransaction(store, update))?.last_sequence ?? null;
 }
 
 /** Number of backends of an environment in a state. */

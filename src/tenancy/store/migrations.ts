@@ -20,6 +20,7 @@ export const migrations: Record<string, Migration> = {
   '0015-swarms': { up: addSwarms },
   '0016-pipelines': { up: addPipelines },
   '0017-locks': { up: addLocks },
+  '0018-counters': { up: widenCounters },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -423,6 +424,15 @@ async function addPipelines({ schema }: Kysely<unknown>): Promise<void> {
 /** When an operator locked a backend, whose calls are refused since. */
 async function addLocks({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('backends').addColumn('locked_at', 'bigint').execute();
+}
+
+/** Counters of calls and kits of a host, which are integers of 32 bits in PostgreSQL only. */
+async function widenCounters(db: Kysely<unknown>): Promise<void> {
+  if (!isPostgres(db)) return;
+  const counters = ['revision', 'generation', 'oldest_generation', 'token_generation'];
+  await sql`alter table backends ${sql.join(counters.map((name) => sql`alter column ${sql.id(name)} type bigint`))}`.execute(
+    db,
+  );
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

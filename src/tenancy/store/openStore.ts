@@ -30,6 +30,11 @@ export function openStore(place: StorePlace): Store {
   return new Kysely<Database>({ dialect: 'file' in place ? sqliteDialect(place.file) : postgresDialect(place.url) });
 }
 
+/** Makes a change that returns rows in a transaction, so that it is undone if a row cannot be read. */
+export function inTransaction<Result>(store: Store, change: (work: Store) => Promise<Result>): Promise<Result> {
+  return store.isTransaction ? change(store) : store.transaction().execute(change);
+}
+
 /**
  * Updates the tables to this version; instances that start together do it once. Returns the names of the applied
  * migrations.
@@ -78,15 +83,21 @@ function sqliteDialect(file: string): Dialect {
 }
 
 function postgresDialect(connectionString: string): Dialect {
-  // Counts and times are below 2^53.
   const types = new pg.TypeOverrides();
-  types.setTypeParser(pg.types.builtins.INT8, Number);
+  types.setTypeParser(pg.types.builtins.INT8, parseInteger);
   const options = { connectionString, types, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true };
   const pool = new pg.Pool({ ...options, Client: PostgresClient });
   // The next user of a lost connection gets the error, and the pool replaces it; no other handler is needed.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
   return new PostgresDialect({ pool });
+}
+
+/** Throws for a number that would be rounded, as SQLite in the runtime does. */
+function parseInteger(text: string): number {
+  const number = Number(text);
+  if (Number.isSafeInteger(number)) return number;
+  throw new RangeError(`Value is too large to be represented as a JavaScript number: ${text}`);
 }
 
 /** The driver orders transactions itself, and SQLite rolls back changes of tables with their transaction. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { PendingStep, PendingStepRow } from './database.ts';
-import type { Store } from './openStore.ts';
+import { inTransaction, type Store } from './openStore.ts';
 
 /** No step is due later than this after it was added, claimed or failed. */
 const LONGEST_WAIT_MS = 10 * 60_000;
@@ -30,8 +30,12 @@ export function findDueSteps(store: Store, now: number, limit: number): Promise<
 
 /** Claims a due step for one instance until a time; returns null if another instance claimed it first. */
 export async function claimStep(store: Store, step: PendingStepRow, until: number): Promise<PendingStepRow | null> {
-  const update = updateStep(store, step).set(({ eb }) => ({ due_at: until, tries: eb('tries', '+', 1) }));
-  return (await update.returningAll().executeTakeFirst()) ?? null;
+  const change = (work: Store) =>
+    updateStep(work, step)
+      .set(({ eb }) => ({ due_at: until, tries: eb('tries', '+', 1) }))
+      .returningAll()
+      .executeTakeFirst();
+  return (await inTransaction(store, change)) ?? null;
 }
 
 /** Stores the error of a claimed step and the time of its next attempt, unless the claim has expired. */

@@ -12,7 +12,7 @@ import type {
 } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
 import { setDesiredSha } from './envs.ts';
-import type { Store } from './openStore.ts';
+import { inTransaction, type Store } from './openStore.ts';
 
 /** Adds a rollout and makes it the current one of its environment. */
 export async function insertRollout(work: Store, row: RolloutRow): Promise<void> {
@@ -220,8 +220,12 @@ export function findDueGates(store: Store, bounds: DueBounds, limit: number): Pr
 
 /** Claims a gate for one instance until a time; returns null if another instance claimed it first. */
 export async function claimGate(store: Store, row: RolloutRow, until: number): Promise<RolloutRow | null> {
-  const claim = updateGate(store, row).set(({ eb }) => ({ gate_due_at: until, gate_tries: eb('gate_tries', '+', 1) }));
-  return (await claim.returningAll().executeTakeFirst()) ?? null;
+  const claim = (work: Store) =>
+    updateGate(work, row)
+      .set(({ eb }) => ({ gate_due_at: until, gate_tries: eb('gate_tries', '+', 1) }))
+      .returningAll()
+      .executeTakeFirst();
+  return (await inTransaction(store, claim)) ?? null;
 }
 
 /** Stores the answer at a claimed gate and the time of the next call; returns false if the claim has expired. */

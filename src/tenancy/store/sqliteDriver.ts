@@ -21,7 +21,7 @@ const BUSY_TIMEOUT_MS = 5000;
  * - A failed transaction is rolled back alone; if the common commit fails, all transactions of the group fail.
  * - Selects outside of transactions use a read-only connection, so they see only committed data.
  * - Each other statement outside of transactions is a separate transaction. It needs no savepoint, because SQLite rolls
- * back a failed statement.
+ * back a failed statement. One that returns rows is refused: if a row cannot be read, SQLite keeps the change.
  */
 export class SqliteDriver implements Driver {
   readonly #file: string;
@@ -62,15 +62,19 @@ export class SqliteDriver implements Driver {
     // Its turn is over: the commit of its group failed and was rolled back.
     if (!connection.handle.isWriter) return;
     connection.handle = this.#reader;
-    if (this.#writer.database.isTransaction) {
+    try {
+      if (!this.#writer.database.isTransaction) return;
       this.#writer.run('rollback to one');
       this.#writer.run('release one');
+    } finally {
+      this.#endTurn();
     }
-    this.#endTurn();
   }
 
   /** Runs one statement as a separate transaction. */
   async runAlone<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    if ('returning' in query.query)
+      throw new Error('a change that returns rows needs a transaction');
     if (this.#waiting !== null) await this.#nextTurn();
     const result = this.#beginTurn(() => this.#writer.query<Row>(query));
     await this.#commitTurn();
@@ -192,6 +196,8 @@ class Handle {
     if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
     const statement = this.database.prepare(sql);
     const prepared = { statement, returnsRows: statement.columns().length > 0 };
+    // Its result contains the last inserted number, which may be too large even if the statement inserts nothing.
+    if (!prepared.returnsRows) statement.setReadBigInts(true);
     this.#statements.set(sql, prepared);
     return prepared;
   }

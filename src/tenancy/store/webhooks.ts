@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { Place, WebhookDeliveryRow, WebhookRow } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
-import type { Store } from './openStore.ts';
+import { inTransaction, type Store } from './openStore.ts';
 
 /** Keeps a new webhook. */
 export async function insertWebhook(work: Store, row: WebhookRow): Promise<void> {
@@ -105,16 +105,15 @@ export async function claimWebhook(
   id: string,
   { now, claimMs }: Pick<WebhookBounds, 'now' | 'claimMs'>,
 ): Promise<WebhookRow | null> {
-  const update = store
-    .updateTable('webhooks')
-    .set({ claimed_until: now + claimMs })
-    .where('id', '=', id);
-  return (
-    (await update
+  const claim = (work: Store) =>
+    work
+      .updateTable('webhooks')
+      .set({ claimed_until: now + claimMs })
+      .where('id', '=', id)
       .where(isDue('claimed_until', { now, longestMs: claimMs }))
       .returningAll()
-      .executeTakeFirst()) ?? null
-  );
+      .executeTakeFirst();
+  return (await inTransaction(store, claim)) ?? null;
 }
 
 /** Releases a claimed webhook, unless the claim has expired. */
