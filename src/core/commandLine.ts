@@ -1,6 +1,12 @@
 import { type Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 
+/** Exit codes of `deployctl` and `deployd-tenancy`. machines/endings.ts has the codes of `deployd`. Codes from 75 on come from sysexits.h. */
+export const exitCodes = {
+  deployctl: { done: 0, failed: 1, usage: 2, superseded: 3, temporary: 75, notPermitted: 77 },
+  deploydTenancy: { done: 0, failed: 1, misconfigured: 78 },
+} as const;
+
 /** The end of a command: an error that an operator can cure is printed in lines, with an exit code. */
 export interface ToldError {
   lines: readonly string[];
@@ -22,7 +28,7 @@ export async function withExitCode(
   }
 }
 
-/** Parses the arguments of the process and runs the command; a wrong option sets commander's exit code. */
+/** Parses the arguments of the process and runs the command; a wrong option sets commander's exit code, 1. */
 export async function parseArguments(program: Command): Promise<void> {
   try {
     await program.parseAsync();

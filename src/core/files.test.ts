@@ -56,7 +56,7 @@ it('no other module reads files', () => {
     'src/bundle/archive/archive.ts',
     'src/bundle/archive/pack.ts',
     'src/core/files.ts',
-    'src/deployctl/bundles/bundleFiles.ts',
+    'src/deployctl/core/files.ts',
     'src/tenancy/peers/bundleBucket.ts',
     'src/tenancy/peers/bundleStorage.ts',
   ]);

@@ -9,7 +9,7 @@ import { type Exit, exits, type Io } from './core/ctlError.ts';
 import { addEnv, addPromote } from './commands/env.ts';
 import { addKit, addRetire } from './commands/host.ts';
 import { addLogin, addWhoAmI } from './commands/login.ts';
-import { addAudit, addOperator, addSession } from './commands/operator.ts';
+import { addAudit, addOperator, addSession } from './commands/people.ts';
 import { addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addWebhook } from './commands/webhook.ts';

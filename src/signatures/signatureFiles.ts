@@ -16,7 +16,7 @@ import {
   untrustedNow,
 } from './judgement.rules.ts';
 import { type BundleClaim, type BundleTrust, keyName, readPublicKey } from './trust.ts';
-import type { RootEnd } from './verifySignatures.ts';
+import type { RootEnd } from './trustRoot.ts';
 
 /** A trust with its files read, and one line for each file that cannot be used. */
 export interface ReadTrust {
@@ -40,7 +40,7 @@ export async function readTrust(settings: TrustSettings): Promise<ReadTrust & { 
   const problems = read.flatMap(({ problem }) => problem ?? []);
   const trust = { threshold, keys: read.flatMap(({ text }) => text ?? []), identities };
   if (path === undefined) return { trust: { ...trust, root: null }, problems, rootEnds: [] };
-  const { readRoot, rootEnds } = await import('./verifySignatures.ts');
+  const { readRoot, rootEnds } = await import('./trustRoot.ts');
   const { text, problem } = readTrusted(path, maxRootBytes, (root) => problemOf(readRoot(root)));
   const root = text === null ? null : readRoot(text);
   return {

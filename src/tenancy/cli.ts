@@ -2,9 +2,17 @@ import { mkdirSync } from 'node:fs';
 import { Command } from 'commander';
 import { abortedBySignal, dropPrivileges, hardenProcess, NotAllowed } from '../core/process.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
-import { parseArguments, type ToldError, version, withConfigOption, withExitCode } from '../core/commandLine.ts';
+import {
+  exitCodes,
+  parseArguments,
+  type ToldError,
+  version,
+  withConfigOption,
+  withExitCode,
+} from '../core/commandLine.ts';
 import { ConfigInvalid } from '../core/config/keyTable.ts';
-import { admin, init, migrate, rotateKeys, showKeys } from './commands/store.ts';
+import { init, migrate } from './commands/store.ts';
+import { admin, rotateKeys, showKeys } from './commands/credentials.ts';
 import { backup, restore } from './commands/backup.ts';
 import { CommandError } from './commands/storeAccess.ts';
 import { doctor } from './doctor/doctor.ts';
@@ -17,6 +25,7 @@ import { TlsFilesError } from './server/startServer.ts';
 import { allowSlowConnections } from '../core/connector.ts';
 
 const PROGRAM = 'deployd-tenancy';
+const exits = exitCodes.deploydTenancy;
 const DEFAULT_CONFIG = '/etc/deployd-tenancy/config.yaml';
 
 /** The command line, from which the help, manual page and completions are generated. */
@@ -172,10 +181,12 @@ function configOf(command: Command): string {
 
 /** Describes an error for the operator; returns null for a bug of the program. */
 function tell(error: unknown): ToldError | null {
-  if (error instanceof ConfigInvalid) return { lines: error.lines, exit: 78 };
-  if (error instanceof NotAllowed) return { lines: [error.message], exit: 78 };
+  if (error instanceof ConfigInvalid) return { lines: error.lines, exit: exits.misconfigured };
+  if (error instanceof NotAllowed) return { lines: [error.message], exit: exits.misconfigured };
   const isTold = [CommandError, KeyError, TlsFilesError].some((told) => error instanceof told);
-  return error instanceof Error && (isTold || 'syscall' in error) ? { lines: [error.message], exit: 1 } : null;
+  return error instanceof Error && (isTold || 'syscall' in error)
+    ? { lines: [error.message], exit: exits.failed }
+    : null;
 }
 
 function withConfig(command: Command): Command {

@@ -6,7 +6,13 @@ import type { Containers, ContainerStatus } from '../engine/containers.ts';
 import { saysEngineAway } from '../engine/engineAnswer.rules.ts';
 import { driftsAmong } from '../health/drift.rules.ts';
 import { isRestartedTooOften } from '../health/healing.rules.ts';
-import { deadNamespaces, type ReleaseStart, reportedContainerOf } from '../health/health.rules.ts';
+import {
+  deadNamespaces,
+  hasCrashed,
+  mayHaveCrashed,
+  type ReleaseStart,
+  reportedContainerOf,
+} from '../health/health.rules.ts';
 import { crashWindowOf, type ObserverDependencies } from '../health/observeHost.ts';
 import { problemsOf } from '../health/unhealthyServices.rules.ts';
 import { isProduction } from '../release/down.ts';
@@ -18,7 +24,6 @@ import type { LostVolume, RestartCount } from '../state/state.rules.ts';
 import type { SecretsDependencies } from '../apply/readSecrets.ts';
 import type { ImageKeepers } from '../release/garbage.ts';
 import type { Compose } from '../engine/compose.ts';
-import { hasCrashed, mayHaveCrashed } from '../health/crashes.rules.ts';
 
 /** Dependencies of starting, observing and removing containers. */
 export interface ComposeDependencies extends ObserverDependencies, SecretsDependencies, ImageKeepers {

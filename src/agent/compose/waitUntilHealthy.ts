@@ -3,20 +3,20 @@ import type { Sha } from '../../../machines/types.ts';
 import { monotonicMs, wallClockOffsetMs } from '../../core/clock.ts';
 import type { InspectedContainer, TimedExit } from '../engine/container.rules.ts';
 import type { Containers } from '../engine/containers.ts';
-import { ContainerUptime, healthStatusOf } from '../health/health.rules.ts';
-import { unhealthyFault } from '../health/observeHost.ts';
 import {
-  type HealthSnapshot,
-  roleOf,
-  unhealthyServicesAmong,
-  WaitVerdict,
-  type WatchedContainer,
-} from '../health/unhealthyServices.rules.ts';
+  ContainerUptime,
+  type CrashLoop,
+  findCrashLoop,
+  healthStatusOf,
+  RestartCounts,
+} from '../health/health.rules.ts';
+import { unhealthyFault } from '../health/observeHost.ts';
+import { roleOf, unhealthyServicesAmong, type WatchedContainer } from '../health/unhealthyServices.rules.ts';
+import { type HealthSnapshot, WaitVerdict } from './waitVerdict.rules.ts';
 import type { StartedRelease } from '../release/orchestrator.ts';
 import { expectedServices, finishedServices, type ReleaseRecord } from '../release/record.rules.ts';
 import { isFinished, isJob } from '../release/services.rules.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
-import { type CrashLoop, findCrashLoop, RestartCounts } from '../health/crashes.rules.ts';
 
 /**
  * Waits until every container of the release is healthy and every job has ended (spec §12), measured by a monotonic clock.

@@ -6,8 +6,17 @@ import {
   parseHealth,
 } from '../engine/container.rules.ts';
 import { isFinished } from '../release/services.rules.ts';
-import { compareContainers, deadNamespaces, healthStatusOf, reportedContainerOf } from './health.rules.ts';
-import { findCrashLoop, hasCrashed, lastObservedMs, mayHaveCrashed, RestartCounts } from './crashes.rules.ts';
+import {
+  compareContainers,
+  deadNamespaces,
+  findCrashLoop,
+  hasCrashed,
+  healthStatusOf,
+  lastObservedMs,
+  mayHaveCrashed,
+  reportedContainerOf,
+  RestartCounts,
+} from './health.rules.ts';
 
 describe('the health of a container (spec §12.4)', () => {
   it.each([

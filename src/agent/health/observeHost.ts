@@ -10,7 +10,7 @@ import type { AppliedRelease, Observation, Orchestrator } from '../release/orche
 import { endedServices, expectedServices, finishedServices, writableLine } from '../release/record.rules.ts';
 import type { ExpectedService } from '../release/services.rules.ts';
 import { afterObservation } from './healing.rules.ts';
-import type { ReleaseStart } from './health.rules.ts';
+import { type CrashWindow, lastObservedMs, type ReleaseStart } from './health.rules.ts';
 import {
   describeUnhealthy,
   servicesOf,
@@ -29,7 +29,6 @@ import { trustViolations } from '../../signatures/signatureFiles.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { Decision } from '../journal/trace.rules.ts';
-import { type CrashWindow, lastObservedMs } from './crashes.rules.ts';
 
 /** Dependencies of an observation: it changes nothing, so a command can also make it. */
 export interface ObserverDependencies {

@@ -1,9 +1,7 @@
 import type { ServiceProblem } from '../../../machines/types.ts';
 import type { InspectedContainer, ObservedContainer } from '../engine/container.rules.ts';
-import type { ReleaseRecord } from '../release/record.rules.ts';
 import type { ExpectedService, ServiceRole } from '../release/services.rules.ts';
-import { type HealthStatus, healthStatusOf } from './health.rules.ts';
-import type { CrashLoop } from './crashes.rules.ts';
+import { type CrashLoop, type HealthStatus, healthStatusOf } from './health.rules.ts';
 
 /** The last observation of a container during a wait. */
 export interface WatchedContainer {
@@ -138,96 +136,4 @@ function detailsOf({ container, healthStatus, lastExit, job }: WatchedContainer)
     ...(state !== 'exited' && lastExit !== null ? [`last exit ${lastExit}`] : []),
     ...(state !== 'exited' && oomKilled ? ['out of memory'] : []),
   ];
-}
-
-/** Health of the containers at one moment. */
-export interface HealthSnapshot {
-  nowMs: number;
-  /** All containers settle from the last start of any, since a new container may break one that ran before. */
-  watched: WatchedContainer[];
-  /** Each container settles by itself, so that a failed wait does not name one that only waited for another. */
-  individually: WatchedContainer[];
-  /** Milliseconds until the next decision without a change: containers settle, a job is overdue. */
-  remainingMs: number;
-}
-
-/**
- * Decides when a wait has failed: at once if a container has, otherwise at the deadline. While jobs run, the wait
- * continues only for them, and after the last one containers may still settle.
- */
-export class WaitVerdict {
-  readonly #expected: readonly ExpectedService[];
-  readonly #settleMs: number;
-  readonly #deadlineMs: number;
-  #jobSeenMs = -Infinity;
-
-  constructor(
-    expected: readonly ExpectedService[],
-    { deadlineMs, settleMs }: { deadlineMs: number; settleMs: number },
-  ) {
-    this.#expected = expected;
-    this.#settleMs = settleMs;
-    this.#deadlineMs = deadlineMs;
-  }
-
-  /** The containers that caused a failed wait; null while it continues. */
-  blamed({ nowMs, watched, individually }: HealthSnapshot): WatchedContainer[] | null {
-    const jobs = watched.filter(isAwaitedJob);
-    const causes = unhealthyServicesAmong(individually, this.#expected).length > 0 ? individually : watched;
-    if (watched.some(({ healthStatus }) => healthStatus === 'failed')) return causes;
-    const deadlineMs = Math.max(this.#deadlineMs, this.#jobSeenMs + this.#settleMs);
-    if (jobs.length > 0) this.#jobSeenMs = nowMs;
-    if (jobs.length === 0) return nowMs >= deadlineMs ? causes : null;
-    if (nowMs < this.#deadlineMs) return null;
-    const others = individually.filter((each) => !isAwaitedJob(each));
-    const names = new Set(jobs.map(({ container }) => container.service));
-    const expected = this.#expected.filter(({ name }) => !names.has(name));
-    return unhealthyServicesAmong(others, expected).length > 0 ? others : null;
-  }
-
-  /** Milliseconds until the deadline; Infinity when it has passed. */
-  leftMs(nowMs: number): number {
-    const ends = [this.#deadlineMs, this.#jobSeenMs + this.#settleMs].filter((endMs) => endMs > nowMs);
-    return Math.min(...ends) - nowMs;
-  }
-}
-
-/** True for a running job within its time limit. */
-function isAwaitedJob({ healthStatus, job }: WatchedContainer): boolean {
-  return healthStatus === 'pending' && job !== undefined && job.overdueS === null;
-}
-
-/** Times in milliseconds since 1970. */
-interface TrialTimes {
-  appliedMs: number;
-  /** How long after the apply a failure counts. */
-  windowMs: number;
-  /** The last start of the host. */
-  bootMs: number;
-}
-
-/** Exit codes of a process that was ended from outside: by SIGINT, SIGKILL or SIGTERM. */
-const endedFromOutside = [130, 137, 143];
-
-/**
- * The containers that ended with an error so soon after the apply that the release counts as failed. Only a service
- * without a restart policy and without a healthcheck can fail this way. A container that was killed from outside, or
- * ended with the host, is healed; so is a container that the release did not record.
- */
-export function lateFailures(
-  containers: readonly InspectedContainer[],
-  release: { services: readonly ExpectedService[] } & Pick<ReleaseRecord, 'containers'>,
-  { appliedMs, windowMs, bootMs }: TrialTimes,
-): InspectedContainer[] {
-  if (bootMs > appliedMs) return [];
-  const recorded = release.containers && new Set(release.containers.map(({ id }) => id));
-  return containers.filter((container) => {
-    if (recorded?.has(container.id) === false) return false;
-    const { state, health, exitCode, oomKilled, finishedMs = Infinity } = container;
-    const hasFailed = state === 'exited' && exitCode !== 0 && health === null;
-    const isOwn = oomKilled || !endedFromOutside.includes(exitCode);
-    return (
-      hasFailed && isOwn && roleOf(release.services, container).kind === 'once' && finishedMs <= appliedMs + windowMs
-    );
-  });
 }

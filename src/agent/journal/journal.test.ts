@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { createJournal, type Journal, type JournalOptions } from './journal.ts';
 import { createRedactor } from '../secrets/redactor.ts';
-import { createSink } from './liveLine.ts';
+import { createSink } from './terminal.ts';
 
 const redactor = createRedactor(['hunter2', 'first line\nsecond "line"', 'put together=7']);
 

@@ -3,7 +3,8 @@ import winston from 'winston';
 import { Fault } from '../../../machines/fault.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import type { Vault } from '../secrets/vault.ts';
-import { createSink, type LiveLine, maxWaitMs, type Progress, type Stderr, writeThrough } from './liveLine.ts';
+import type { LiveLine, Progress } from './liveLine.ts';
+import { createSink, maxWaitMs, type Stderr, writeThrough } from './terminal.ts';
 
 /** A running tick, as far as every one of its services knows it. */
 export interface RunningTick {

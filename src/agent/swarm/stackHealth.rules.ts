@@ -1,9 +1,8 @@
 import type { ReportedContainer, Sha } from '../../../machines/types.ts';
 import { printable } from '../../core/text.rules.ts';
-import type { HealthStatus } from '../health/health.rules.ts';
+import { type CrashWindow, type HealthStatus, isRecentCrash } from '../health/health.rules.ts';
 import { type ExpectedService, isJob, type ServiceRole } from '../release/services.rules.ts';
 import { newestTasks, serviceNameOf, type StackFacts, type StackTask, type SwarmService } from './stackTask.rules.ts';
-import { type CrashWindow, isRecentCrash } from '../health/crashes.rules.ts';
 
 /** One service of a stack at one moment. */
 export interface StackService {

@@ -34,10 +34,9 @@ import { contextOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { download, timeout } from '../core/client.ts';
 import { createProxyAgents } from '../core/proxyAgents.ts';
-import { CtlError, exits, usageError } from '../core/ctlError.ts';
+import { CtlError, exits, usageError, withBundleFaults } from '../core/ctlError.ts';
 import { collectOption } from '../core/input.ts';
 import { formatFacts, harmless } from '../core/table.ts';
-import { withBundleFaults } from './bundleFiles.ts';
 
 interface ImportOptions {
   env: string;

@@ -13,11 +13,10 @@ import type { Statement } from '../../signatures/readSignature.ts';
 import type { AskPassword } from '../../signatures/sign/privateKey.ts';
 import type { NewSignature, Signer } from '../../signatures/sign/signBundle.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { CtlError, exits, type Io, usageError } from '../core/ctlError.ts';
+import { CtlError, exits, type Io, refusedBundle, usageError, withBundleFaults } from '../core/ctlError.ts';
 import { fileExists, writePublicFile } from '../core/files.ts';
 import { readAnswer, readHidden, readSmallFile } from '../core/input.ts';
 import { formatFacts, harmless } from '../core/table.ts';
-import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
 import { type KeylessOptions, signByIdentity } from './keyless.ts';
 
 interface SignOptions extends KeylessOptions {

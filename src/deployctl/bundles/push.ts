@@ -1,3 +1,4 @@
+import { openUpload, readSignature, sha256Of } from '../core/files.ts';
 import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
 import { addSignatures, path, wholeSha } from '../core/client.ts';
@@ -12,7 +13,6 @@ import {
   warningFacts,
 } from '../core/table.ts';
 import type { PushedBundle, ReceivedSignature } from '../core/types.ts';
-import { openUpload, readSignature, sha256Of } from './bundleFiles.ts';
 
 /** `deployctl push`. */
 export function addPush(program: Command, run: Run): void {

@@ -5,11 +5,10 @@ import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path, readPages, wholeSha } from '../core/client.ts';
 import { CtlError, exits } from '../core/ctlError.ts';
-import { createNewFile, fileUnwritable } from '../core/files.ts';
+import { createNewFile, fileUnwritable, sha256Of } from '../core/files.ts';
 import { countOption } from '../core/input.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shorten, shortSha, signatureFacts } from '../core/table.ts';
 import type { Bundle, BundleDetails } from '../core/types.ts';
-import { sha256Of } from './bundleFiles.ts';
 
 /** `deployctl bundle list|show`. */
 export function addStoredBundles(bundle: Command, run: Run): void {

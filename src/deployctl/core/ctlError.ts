@@ -1,10 +1,13 @@
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
 import { monotonicMs } from '../../core/clock.ts';
+import { exitCodes } from '../../core/commandLine.ts';
+import { DiskFault } from '../../core/errors.rules.ts';
 
-/** Exit codes: the last two come from sysexits.h. */
-export const exits = { done: 0, failed: 1, usage: 2, superseded: 3, temporary: 75, notPermitted: 77 } as const;
+/** The exit codes of this program. */
+export const exits = exitCodes.deployctl;
 export type Exit = (typeof exits)[keyof typeof exits];
 
 /** Why a bundle was refused; a code of the tenancy service may be newer than this program. */
@@ -34,6 +37,24 @@ export class CtlError extends Error {
 /** The command line, the configuration or a file that was named is at fault: nothing was sent. */
 export function usageError(code: string, message: string, remedy?: string): CtlError {
   return new CtlError({ exit: exits.usage, code, message, ...(remedy !== undefined && { remedy }) });
+}
+
+/** Runs `work` on the files of a bundle; its Faults are thrown as CtlErrors. */
+export async function withBundleFaults<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const code = error.code === null ? 'FILE_UNREADABLE' : error instanceof DiskFault ? 'FILE_UNWRITABLE' : error.code;
+    const message = error.message.replace(/^(refused: \w+|failed): /, '');
+    throw new CtlError({ exit: exits.failed, code, message });
+  }
+}
+
+/** The error of a bundle that hosts would refuse. */
+export function refusedBundle(refusals: readonly Refusal[]): CtlError {
+  const { code = 'MANIFEST_INVALID', detail = '' } = refusals[0] ?? {};
+  return new CtlError({ exit: exits.failed, code, message: detail, refusals });
 }
 
 /** The streams and environment of the program; `process` is one. */

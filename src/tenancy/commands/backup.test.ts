@@ -29,7 +29,7 @@ import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
 import { findRollout, insertRollout } from '../store/rollouts.ts';
 import { listSigningKeys } from '../keys/keyRing.ts';
-import { admin } from './store.ts';
+import { admin } from './credentials.ts';
 import { digestOfToken } from '../people/authenticate.ts';
 
 let dir: string;

@@ -8,7 +8,8 @@ import { signGrant } from '../keys/grants.ts';
 import { listSigningKeys, openKeyRing, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
 import { migrations } from '../store/migrations.ts';
-import { admin, init, migrate, rotateKeys } from './store.ts';
+import { admin, rotateKeys } from './credentials.ts';
+import { init, migrate } from './store.ts';
 import { CommandError, readKeyFile, storeFileOf } from './storeAccess.ts';
 import { digestOfToken } from '../people/authenticate.ts';
 

@@ -4,7 +4,7 @@ import { ApiError, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
 import { type AuditCaller, type Operator, requirePermission, visibleEnvs } from '../core/permission.rules.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
-import { isAllowedHost, policyFor } from '../peers/postWebhook.ts';
+import { isAllowedHost, policyFor } from '../peers/addressPolicy.rules.ts';
 import type { Place, Role, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';

@@ -1,4 +1,4 @@
-import { isAllowedAddress } from './postWebhook.ts';
+import { isAllowedAddress } from './addressPolicy.rules.ts';
 
 /**
  * Rows: which callers may send to an address: public ones, ones that may use private addresses, and ones without TLS.
