@@ -137,12 +137,16 @@ export interface ApplyServices<T extends CargoParts = CargoParts> {
   readSecrets: Step<T, 'bundle', 'secrets'>;
   validateRenderedModel: Step<T, 'bundle' | 'contents' | 'project' | 'isApplied' | 'secrets', 'model'>;
   verifyImages: Step<T, 'hold' | 'bundle' | 'project' | 'model', 'images'>;
-  renderRelease: Step<T, 'bundle' | 'contents' | 'signers' | 'project' | 'secrets' | 'model' | 'images', 'release'>;
+  renderRelease: Step<
+    T,
+    'bundle' | 'contents' | 'signatures' | 'signers' | 'project' | 'secrets' | 'model' | 'images',
+    'release'
+  >;
   promote: Step<T, 'bundle'>;
   pull: Step<T, 'hold' | 'bundle' | 'release'>;
   startContainers: Step<T, 'desired' | 'hold' | 'bundle' | 'project' | 'isApplied' | 'model' | 'release', 'started'>;
   awaitHealth: Step<T, 'hold' | 'bundle' | 'started'>;
-  commit: Step<T, 'desired' | 'bundle' | 'signers' | 'images' | 'release'>;
+  commit: Step<T, 'desired' | 'bundle' | 'signatures' | 'signers' | 'images' | 'release'>;
   restoreCurrent: PromiseActorLogic<RevertResult, FailedAttempt<T>>;
   revertRelease: PromiseActorLogic<RevertResult, FailedAttempt<T>>;
 }

@@ -11,6 +11,8 @@ import { parseArguments, version, withConfigOption } from '../core/commandLine.t
 import { loadSettings } from './config/loadSettings.ts';
 import { configOf, envPattern, plainConfig, userConfigIn } from './config/namedEnvs.ts';
 import { installCrashHandlers } from './journal/journal.ts';
+import type { Settings } from './config/settings.ts';
+import type { State } from './state/state.rules.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
 import { Vault } from './secrets/vault.ts';
 import { allowSlowConnections } from '../core/connector.ts';
@@ -106,10 +108,24 @@ const trust = program.command('trust').description('Change the sequence that thi
 withConfig(trust.command('reset'))
   .description('Accept bundles with this sequence or a higher one, whatever was applied before')
   .requiredOption('--sequence <n>', 'lowest sequence to accept, from 1 to 2^48', sequenceNumber)
-  .action(async ({ sequence }: { sequence: number }, command: Command) => {
+  .option('--if-unknown', 'change nothing if this host knows a sequence; for new hosts')
+  .action(async (options: { sequence: number; ifUnknown?: boolean }, command: Command) => {
     const { resetSequence } = await import('./release/correctState.ts');
-    await runAsOwner(chosenConfig(command), (settings) => resetSequence(settings, sequence, console));
+    await runAsOwner(chosenConfig(command), async (settings) => {
+      const share = settings.orchestrator === 'swarm' ? await sharing(settings, options.sequence) : undefined;
+      return resetSequence(settings, { ...options, share }, console);
+    });
   });
+
+/** Changes the sequence that the managers of the swarm share. */
+async function sharing(settings: Settings, sequence: number) {
+  const { openSwarm } = await import('./swarm/openSwarm.ts');
+  const { resetSharedSequence } = await import('./swarm/sharedState.ts');
+  const { facts, swarm } = openSwarm({ settings, project: '', vault, signal: abortedBySignal() });
+  const opened = { facts, membership: () => swarm.membership() };
+  return (state: Readonly<State>, isKept: (known: number) => boolean) =>
+    resetSharedSequence(opened, { sequence, state, isKept });
+}
 
 withConfig(program.command('bootstrap'))
   .description('Log in to the secretstore with the bootstrap grant now, and store the token')

@@ -137,6 +137,7 @@ export async function rebuildState(releases: Releases): Promise<Partial<State>> 
     attempt: record ? { sha: record.sha, phase: 'unknown', at: new Date().toISOString() } : null,
     applied_version: record?.version ?? null,
     applied_signers: record?.signers ?? [],
+    applied_root: record?.trust_root ?? null,
     applied_images: record?.verified_images ?? [],
     highest_sequence: newest?.sequence ?? 0,
     highest_sha: newest?.sha ?? null,

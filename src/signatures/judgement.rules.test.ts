@@ -148,6 +148,33 @@ describe('what runs without enough signers who are trusted now', () => {
         `the applied bundle is signed by kim@acme.example (https://other.example), no longer trusted here; missing: kim@acme.example (${issuer})`,
       ],
     ],
+    ...(
+      [
+        ['nothing while the trust root is the same', [{ id: 'ca', end: null }], true],
+        ['nothing of a trust root with a new part', [...'ca new'.split(' ')].map((id) => ({ id, end: null })), true],
+        ['nothing of a part that ended later than the apply', [{ id: 'ca', end: '2026-06-02T00:00:00Z' }], true],
+        ['an identity of a part that ended before the apply', [{ id: 'ca', end: '2026-05-31T00:00:00Z' }], false],
+        ['an identity of a trust root without its part', [{ id: 'new', end: null }], false],
+      ] as const
+    ).map(([title, parts, isTrusted]): [string, SignedRelease, TrustNow, string[]] => [
+      title,
+      {
+        services: [],
+        signers: [`kim@acme.example (${issuer})`],
+        trust_root: { at: '2026-06-01T00:00:00Z', parts: ['ca'] },
+      },
+      bundles(
+        trusted({
+          identities: [{ issuer, subject: 'kim@acme.example' }],
+          root: { path: '/t/root.json', sha256: '', parts },
+        }),
+      ),
+      isTrusted
+        ? []
+        : [
+            `the applied bundle is signed by kim@acme.example (${issuer}), no longer trusted here by the changed trust root /t/root.json; missing: kim@acme.example (${issuer})`,
+          ],
+    ]),
     [
       'nothing of an image whose rule trusts its signer',
       applied,

@@ -98,8 +98,24 @@ export interface SignersNow {
   keys: readonly { path: string; signer: string }[];
   /** Empty without a readable trust root. */
   identities: readonly TrustedIdentity[];
-  /** File of the trust root, and its sha256 in hex; null without a readable one. */
-  root: { path: string; sha256: string } | null;
+  /** File of the trust root, its sha256 in hex, and its parts; null without a readable one. */
+  root: { path: string; sha256: string; parts: readonly RootPart[] } | null;
+}
+
+/** A certificate authority, log or timestamp authority of a trust root. */
+export interface RootPart {
+  /** Identifies its certificates or its key. */
+  id: string;
+  /** RFC 3339; null if it does not expire. */
+  end: string | null;
+}
+
+/** The trust root by which identities were verified. */
+export interface VerifiedRoot {
+  /** When they were verified, RFC 3339. */
+  at: string;
+  /** The ids of its parts. */
+  parts: readonly string[];
 }
 
 /** The signers that a host trusts now; null where it requires no signature. */
@@ -117,6 +133,8 @@ export function keySignersOf({ bundles, images }: TrustNow): Map<string, string>
 /** A release with the signers that were verified when it was applied; none if the host required no signature then. */
 export interface SignedRelease {
   signers?: readonly string[];
+  /** The trust root that verified its signers; null without identities, absent in older records. */
+  trust_root?: VerifiedRoot | null;
   services: readonly { name: string }[];
   verified_images?: readonly SignedImageRecord[];
 }
@@ -126,6 +144,7 @@ interface SignedImageRecord {
   /** `registry/path`; absent if it contains a secret, and in older records. */
   repository?: string | undefined;
   signers: readonly string[];
+  trust_root?: VerifiedRoot | null;
 }
 
 /** A release, or the image of one of its services, that too few signers have signed who are trusted now. */
@@ -138,44 +157,62 @@ export interface UntrustedNow {
   trusted: readonly string[];
   /** The signers that count for it. */
   required: SignersNow;
+  /** True if identities do not count because the trust root no longer has a part that may have verified them. */
+  isOtherRoot: boolean;
 }
 
 /**
  * The bundle, if too few of its recorded signers are trusted now, then images of its services in the same situation.
- * Compares names of signers; no signature is verified again.
+ * Compares names of signers, and parts of trust roots; no signature is verified again.
  */
 export function untrustedNow(release: SignedRelease, { bundles, images }: TrustNow): UntrustedNow[] {
-  const { signers = [], services, verified_images: verified = [] } = release;
+  const { signers = [], trust_root = null, services, verified_images: verified = [] } = release;
   const ofImages = (name: string): UntrustedNow[] => {
     const image = verified.find(({ service }) => service === name);
     if (images === null) return [];
     const required = ruleFor(images.rules, image?.repository ?? '') ?? images;
-    return judgeSigners(name, image?.signers ?? [], required);
+    return judgeSigners({ service: name, signers: image?.signers ?? [], root: image?.trust_root ?? null }, required);
   };
   return [
-    ...(bundles === null ? [] : judgeSigners(null, signers, bundles)),
+    ...(bundles === null ? [] : judgeSigners({ service: null, signers, root: trust_root }, bundles)),
     ...services.flatMap(({ name }) => ofImages(name)),
   ];
 }
 
-function judgeSigners(service: string | null, signers: readonly string[], required: SignersNow): UntrustedNow[] {
-  const trusted = signers.filter((signer) => isTrusted(signer, required));
-  return trusted.length >= required.threshold ? [] : [{ service, signers, trusted, required }];
+type SignedPart = Pick<UntrustedNow, 'service' | 'signers'> & { root: VerifiedRoot | null };
+
+function judgeSigners({ service, signers, root }: SignedPart, required: SignersNow): UntrustedNow[] {
+  const isOtherRoot = root !== null && !isWithin(root, required.root?.parts ?? []);
+  const { keys, identities } = required;
+  const counting = { keys, identities: isOtherRoot ? [] : identities };
+  const trusted = signers.filter((signer) => isTrusted(signer, counting));
+  return trusted.length >= required.threshold ? [] : [{ service, signers, trusted, required, isOtherRoot }];
 }
 
-function isTrusted(signer: string, { keys, identities }: SignersNow): boolean {
+/**
+ * True if a trust root still has all parts that may have verified a signature. A part that ended after the signature was
+ * verified counts, because the signature is older.
+ */
+function isWithin({ at, parts }: VerifiedRoot, now: readonly RootPart[]): boolean {
+  const valid = now.filter(({ end }) => end === null || Date.parse(end) >= Date.parse(at));
+  const ids = new Set(valid.map(({ id }) => id));
+  return parts.every((id) => ids.has(id));
+}
+
+function isTrusted(signer: string, { keys, identities }: Pick<SignersNow, 'keys' | 'identities'>): boolean {
   const [, subject, issuer] = /^(.*) \(([^()]*)\)$/s.exec(signer) ?? [];
   if (subject === undefined || issuer === undefined) return keys.some((key) => key.signer === signer);
   return identities.some((each) => isIdentity(each, { issuer, subject }));
 }
 
 /** One sentence about an untrusted bundle or image: who signed it, and who must, by file and fingerprint. */
-export function describeUntrusted({ service, signers, trusted, required }: UntrustedNow): string {
+export function describeUntrusted({ service, signers, trusted, required, isOtherRoot }: UntrustedNow): string {
   const what = service === null ? 'the applied bundle' : `the image of ${service}`;
   const lost = signers.filter((signer) => !trusted.includes(signer));
+  const rootNote = isOtherRoot && required.root !== null ? ` by the changed trust root ${required.root.path}` : '';
   const signed = [
     ...(signers.length === 0 ? ['was applied without a verified signature'] : []),
-    ...(lost.length === 0 ? [] : [`is signed by ${lost.join(', ')}, no longer trusted here`]),
+    ...(lost.length === 0 ? [] : [`is signed by ${lost.join(', ')}, no longer trusted here${rootNote}`]),
     ...(trusted.length === 0 ? [] : [`is signed by ${trusted.join(', ')}, and that is not enough`]),
   ];
   return `${what} ${signed.join(', and ')}; ${describeRequired(required, trusted)}`;

@@ -2,18 +2,20 @@ import { createHash } from 'node:crypto';
 import type { EnforcedTrust, Violation } from '../api/agentSchemas.ts';
 import { type ImageTrustSettings, signatureLimits, type TrustSettings } from '../api/trust.rules.ts';
 import { readRegularFile } from '../core/files.ts';
-import { duplicateKeys } from '../core/json.rules.ts';
+import { asList, asRecord, duplicateKeys, parseJson } from '../core/json.rules.ts';
 import { printable } from '../core/text.rules.ts';
 import {
   describeUntrusted,
   identityName,
   judgeClaims,
+  type RootPart,
   SignatureFault,
   type SignatureJudgement,
   type SignedRelease,
   type SignersNow,
   type TrustNow,
   untrustedNow,
+  type VerifiedRoot,
 } from './judgement.rules.ts';
 import { type BundleClaim, type BundleTrust, keyName, readPublicKey } from './trust.ts';
 import type { RootEnd } from './trustRoot.ts';
@@ -22,6 +24,8 @@ import type { RootEnd } from './trustRoot.ts';
 export interface ReadTrust {
   trust: BundleTrust;
   problems: string[];
+  /** The record of the trust root that verifies signatures now; null without a usable one. */
+  trustRoot?: VerifiedRoot | null;
 }
 
 const maxKeyBytes = 65_536;
@@ -46,11 +50,12 @@ export async function readTrust(settings: TrustSettings): Promise<ReadTrust & { 
   return {
     trust: { ...trust, root: text },
     problems: [...problems, ...(problem === null ? [] : [problem])],
+    trustRoot: text === null ? null : { at: new Date().toISOString(), parts: rootParts(text).map(({ id }) => id) },
     rootEnds: root === null || typeof root === 'string' ? [] : rootEnds(root),
   };
 }
 
-/** Reads what a host trusts now; files that cannot be used count for nothing, and the content of a trust root is not looked at. */
+/** Reads what a host trusts now; files that cannot be used count for nothing, and the certificates of a trust root are not looked at. */
 export function readTrustNow({ bundles, images }: HostTrustSettings): TrustNow {
   const rules = (images?.rules ?? []).map((rule) => ({ ...rule, ...signersNow(rule) }));
   return {
@@ -61,10 +66,11 @@ export function readTrustNow({ bundles, images }: HostTrustSettings): TrustNow {
 
 /** The parts of the applied release that too few trusted signers have signed; empty while nothing is applied. */
 export function trustViolations(trust: HostTrustSettings, applied: AppliedRelease): Violation[] {
-  const { applied_sha, applied_signers: signers = [], applied_images: verified_images = [], services } = applied;
+  const { applied_sha, applied_signers: signers = [], applied_root: trust_root = null, services } = applied;
+  const { applied_images: verified_images = [] } = applied;
   if (applied_sha === null || (trust.bundles === null && trust.images === null)) return [];
   const names = new Set([...verified_images.map(({ service }) => service), ...services]);
-  const release = { signers, verified_images, services: [...names].sort().map((name) => ({ name })) };
+  const release = { signers, trust_root, verified_images, services: [...names].sort().map((name) => ({ name })) };
   return untrustedNow(release, readTrustNow(trust)).map((each) => ({
     by: 'trust',
     service: each.service,
@@ -94,6 +100,7 @@ export function enforcedTrust(trust: HostTrustSettings): EnforcedTrust {
 interface AppliedRelease {
   applied_sha: string | null;
   applied_signers?: readonly string[];
+  applied_root?: VerifiedRoot | null;
   applied_images?: NonNullable<SignedRelease['verified_images']>;
   services: readonly string[];
 }
@@ -112,9 +119,27 @@ function signersNow({ threshold = 1, keys = [], identities = [], root: path }: T
       return typeof read === 'string' ? [] : [{ path: key, signer: keyName(read.hint) }];
     }),
     identities: text === null ? [] : identities,
-    root:
-      text === null || path === undefined ? null : { path, sha256: createHash('sha256').update(text).digest('hex') },
+    root: text === null || path === undefined ? null : { path, sha256: sha256Of(text), parts: rootParts(text) },
   };
+}
+
+function sha256Of(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** The parts of a trust root, in JSON; text of another form has none. */
+function rootParts(text: string): RootPart[] {
+  const root = asRecord(parseJson(text));
+  const kinds = ['certificateAuthorities', 'tlogs', 'ctlogs', 'timestampAuthorities'];
+  return kinds.flatMap((kind) =>
+    asList(root[kind]).map((entry) => {
+      const { certChain, publicKey, validFor = asRecord(publicKey)['validFor'] } = asRecord(entry);
+      const { start = null, end = null } = asRecord(validFor);
+      const material = certChain ?? asRecord(publicKey)['rawBytes'] ?? null;
+      const id = sha256Of(JSON.stringify([kind, material, start])).slice(0, 32);
+      return { id, end: typeof end === 'string' ? end : null };
+    }),
+  );
 }
 
 interface TrustedFile {
@@ -175,7 +200,7 @@ const maxFileBytes = 4 * signatureLimits.bytes;
 /** Reads the file of one signature as JSON; it is not verified. Throws `SignatureFault`, which names the file. */
 export function readSignatureFile(path: string): unknown {
   const text = readText(path);
-  const json = parseJson(path, text);
+  const json = parseSignature(path, text);
   const [duplicate] = duplicateKeys(text);
   if (duplicate !== undefined) throw new SignatureFault(`${path}: ${printable(duplicate)} stands twice`);
   return json;
@@ -190,7 +215,7 @@ function readText(path: string): string {
   }
 }
 
-function parseJson(path: string, text: string): unknown {
+function parseSignature(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -27,7 +27,7 @@ export interface CommitDependencies extends RepairDependencies {
  */
 export async function commit(
   deps: CommitDependencies,
-  { bundle, desired, images, release, signers }: Carried<'bundle' | 'desired' | 'images' | 'release' | 'signers'>,
+  { bundle, desired, images, release, signatures, signers }: Carried<CommitInput>,
 ): Promise<void> {
   const { releases, state, tick } = deps;
   const { version, sequence } = bundle.manifest;
@@ -41,6 +41,7 @@ export async function commit(
     applied_at: new Date().toISOString(),
     applied_version: version,
     applied_signers: signers,
+    applied_root: signatures?.trustRoot ?? null,
     applied_images: images.verified,
     judged: { digest: policyDigest(deps.settings, bundle.sha), violations: [] },
     ...(sequence >= state.state.highest_sequence && { highest_sequence: sequence, highest_sha: bundle.sha }),
@@ -60,6 +61,8 @@ export async function commit(
   await warnOnFault(deps, 'what only earlier releases used is left', () => deps.orchestrator.removeUnused());
   tick.journal.info(`applied: version=${version} sha=${bundle.sha} reason=${desired.reason}`);
 }
+
+type CommitInput = 'bundle' | 'desired' | 'images' | 'release' | 'signatures' | 'signers';
 
 /** A release that is applied again keeps its previous release for a revert. */
 function trialOf({ applied_sha, failing, trial }: Readonly<State>, sha: string): Trial {

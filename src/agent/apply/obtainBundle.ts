@@ -69,7 +69,7 @@ export async function verifySignatures(
   signal: AbortSignal,
 ): Promise<Carried<'signatures'>> {
   if (settings.trust.bundles === null) return { signatures: null };
-  const { trust, problems } = await readTrust(settings.trust.bundles);
+  const { trust, problems, trustRoot = null } = await readTrust(settings.trust.bundles);
   const found = await tenancy.signatures(sha, signal);
   const library = await import('../../signatures/verifySignatures.ts');
   const { verified, faults } = library.verifySignatures(trust, sha, found);
@@ -77,7 +77,7 @@ export async function verifySignatures(
   const all = [...faults, ...problems];
   const refusal = signatureRefusal({ threshold: trust.threshold, signers, count: found.length, faults: all });
   if (refusal !== null) throw refusedFault([refusal]);
-  return { signatures: { verified, faults: all } };
+  return { signatures: { verified, faults: all, trustRoot } };
 }
 
 /** Unpacks the verified bundle into staging and reads its manifest; throws the refusals of both (spec §5). */
@@ -99,8 +99,8 @@ export async function unpack(
 }
 
 /**
- * Verifies the signatures that the tenancy service has of the applied bundle now, and records its signers: a bundle that
- * was signed again becomes trusted. Does nothing if they are too few or cannot be fetched.
+ * Verifies the signatures that the tenancy service has of the applied bundle now, and records its signers. A bundle that
+ * was signed again, or that a changed trust root still verifies, becomes trusted. Does nothing if they are too few or cannot be fetched.
  */
 export async function verifyApplied(
   deps: UnpackDependencies & { readonly state: StateStore },
@@ -111,13 +111,14 @@ export async function verifyApplied(
   const [parsed, record] = [await readManifest(releases.pathOf(sha), settings.env), await releases.readRecord(sha)];
   if ('refusal' in parsed || record === null) return;
   const archive = { sha, file: releases.bundleOf(sha) };
-  const signers = await catchFault(async () => {
+  const judged = await catchFault(async () => {
     const { signatures } = await verifySignatures(deps, { archive }, signal);
-    return requireSigners(deps, signatures, parsed.manifest);
+    const signers = requireSigners(deps, signatures, parsed.manifest);
+    return { signers, trust_root: signatures?.trustRoot ?? null };
   });
-  if (signers instanceof Fault) return;
-  await releases.writeRecord(sha, { ...record, signers });
-  await state.update({ applied_signers: signers });
+  if (judged instanceof Fault) return;
+  await releases.writeRecord(sha, { ...record, ...judged });
+  await state.update({ applied_signers: judged.signers, applied_root: judged.trust_root });
 }
 
 /** Requires enough signatures for exactly this manifest; returns the signers, or none if the host trusts no signers. */

@@ -27,7 +27,7 @@ export interface RenderDependencies extends RepairDependencies {
  */
 export async function renderRelease(
   deps: RenderDependencies,
-  { bundle, contents, project, images, model, secrets, signers }: Carried<RenderInput>,
+  { bundle, contents, project, images, model, secrets, signatures, signers }: Carried<RenderInput>,
   signal: AbortSignal,
 ): Promise<Carried<'release'>> {
   const { releases, state, tick, vault } = deps;
@@ -51,14 +51,14 @@ export async function renderRelease(
     ...factsOf(model, each.name),
     ...model.edges.get(each.name),
   }));
-  const record = { ...described, services, ...recordExtras, signers };
+  const record = { ...described, services, ...recordExtras, signers, trust_root: signatures?.trustRoot ?? null };
   await releases.writeRendered(sha, { env: envFile, override, granted: model.granted, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
   return { release: { services: labelled } };
 }
 
-type RenderInput = 'bundle' | 'contents' | 'project' | 'images' | 'model' | 'secrets' | 'signers';
+type RenderInput = 'bundle' | 'contents' | 'project' | 'images' | 'model' | 'secrets' | 'signatures' | 'signers';
 
 function factsOf({ written }: RenderedModel, name: string): Partial<ServiceFacts> {
   const found = written.find((each) => each.name === name);

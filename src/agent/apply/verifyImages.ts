@@ -178,11 +178,11 @@ function requireSigned(
     if ('fault' in verdict) faults.push(`${nameOf(deps, service, rendered)}: ${verdict.fault}`);
     else if (image === undefined) faults.push(`service ${service}: its image is not written in the bundle`);
     else {
-      const { digest, signers } = verdict;
+      const { digest, ...signed } = verdict;
       const pin = (name: string) => (rendered.includes('@') ? name : `${name}@${digest}`);
       const repository = repositoryOf(parseImageReference(rendered));
       const named = deps.vault.isSecretFree(repository) ? { repository } : {};
-      verified.push({ service, image: pin(image), digest, ...named, signers });
+      verified.push({ service, image: pin(image), digest, ...named, ...signed });
       pinned.set(service, { ...definition, image: deps.vault.conceal(pin(rendered)) });
     }
   }
@@ -198,7 +198,8 @@ function nameOf(deps: ImageDependencies, service: string, image: string): string
 }
 
 /** The digest of an image with enough signatures, and its signers; or why the image is refused. */
-export type ImageVerdict = { digest: string; signers: string[] } | { fault: string };
+export type ImageVerdict =
+  { digest: string; signers: string[]; trust_root?: NonNullable<VerifiedImage['trust_root']> } | { fault: string };
 
 interface JudgeContext extends ReadTrust {
   access: RegistryAccess;
@@ -214,7 +215,7 @@ interface JudgeContext extends ReadTrust {
  */
 export async function judgeImage(
   reference: string,
-  { trust, problems, access, verifyImage, rule = null, memory = new ImageMemory() }: JudgeContext,
+  { trust, problems, trustRoot = null, access, verifyImage, rule = null, memory = new ImageMemory() }: JudgeContext,
 ): Promise<ImageVerdict> {
   const image = parseImageReference(reference);
   const unverifiable = unverifiableReason(reference, image.digest);
@@ -223,8 +224,9 @@ export async function judgeImage(
   const digest = image.digest ?? (await digestOfTag(repository, image.tag ?? 'latest'));
   const name = signedRepository(repositoryOf(image), rule);
   const underTrust = trustDigest(trust, name);
+  const verifiedBy = trustRoot === null ? {} : { trust_root: trustRoot };
   const known = memory.signersOf(digest, underTrust);
-  if (known !== null) return { digest, signers: [...known] };
+  if (known !== null) return { digest, signers: [...known], ...verifiedBy };
   const signed = { digest, nameFault: (other: string) => nameFault(other, name) };
   const isEnough = (signatures: ImageSignature[]) =>
     verifyImage(trust, signed, signatures).signers.length >= trust.threshold;
@@ -242,7 +244,7 @@ export async function judgeImage(
     return { fault: missing };
   }
   memory.add({ digest, trust: underTrust, signers });
-  return { digest, signers };
+  return { digest, signers, ...verifiedBy };
 }
 
 /** Why a signature may not name a repository; null if it may. */

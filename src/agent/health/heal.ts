@@ -287,6 +287,7 @@ function appliedFacts(record: ReleaseRecord | null): Partial<State> {
     applied_at: new Date().toISOString(),
     applied_version: record.version,
     applied_signers: record.signers ?? [],
+    applied_root: record.trust_root ?? null,
     applied_images: record.verified_images ?? [],
   };
 }

@@ -40,22 +40,32 @@ export async function acceptVolumes(place: Place, names: readonly string[], out:
 /**
  * `deployd trust reset --sequence N`: the host accepts bundles from sequence N, whatever it has applied. It is the way
  * back after somebody signed a bundle of a very high sequence with a stolen key, and gives a new host the sequence
- * below which it accepts nothing. Exits with 75 while a tick runs.
+ * below which it accepts nothing. With `ifUnknown` it changes only a host that knows none. `share` writes the sequence
+ * of the managers of a swarm first, and resolves to the previous one. Exits with 75 while a tick runs.
  */
 export async function resetSequence(
-  { orchestrator, ...place }: Place & Pick<Settings, 'orchestrator'>,
-  sequence: number,
+  place: Place,
+  { sequence, ifUnknown = false, share }: SequenceReset,
   out: Output,
 ): Promise<number> {
-  if (orchestrator === 'swarm') {
-    out.error('the managers of a swarm share the sequence, and this command cannot change it: use a new environment');
-    return 1;
-  }
   return correct(place, out, async ({ file, state }) => {
+    const isKept = (known: number) => ifUnknown && known > 0;
+    const known = share === undefined ? state.highest_sequence : await share(state, isKept);
+    if (isKept(known)) {
+      out.log(`unchanged: bundles from sequence ${known} are accepted`);
+      return 0;
+    }
     await file.update({ highest_sequence: sequence, highest_sha: null });
-    out.log(`reset: bundles from sequence ${sequence} are accepted; before, from ${state.highest_sequence}`);
+    out.log(`reset: bundles from sequence ${sequence} are accepted; before, from ${known}`);
     return 0;
   });
+}
+
+/** The sequence that a host accepts from now on. */
+interface SequenceReset {
+  sequence: number;
+  ifUnknown?: boolean;
+  share?: ((state: Readonly<State>, isKept: (known: number) => boolean) => Promise<number>) | undefined;
 }
 
 async function correct(place: Place, out: Output, change: (stored: Stored) => Promise<number>): Promise<number> {

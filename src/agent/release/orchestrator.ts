@@ -3,7 +3,7 @@ import type { Concealed, ObservedState, ReportedContainer, ServiceProblem, Sha }
 import type { BundleContents } from '../../bundle/archive/inventory.rules.ts';
 import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
 import type { WrittenService } from '../../bundle/plan/writtenServices.rules.ts';
-import type { Verification } from '../../signatures/judgement.rules.ts';
+import type { Verification, VerifiedRoot } from '../../signatures/judgement.rules.ts';
 import type { LostVolume, RestartCount, VerifiedImage } from '../state/state.rules.ts';
 import type { GrantedPrivileges } from './grantedPrivileges.rules.ts';
 import type { RecordedImage, ReleaseRecord, ReleaseWait } from './record.rules.ts';
@@ -94,7 +94,7 @@ export interface Orchestrator {
 
 /** The parts of the cargo that only the services of an apply read. */
 export interface AgentCargo extends CargoParts {
-  signatures: Verification | null;
+  signatures: (Verification & { trustRoot: VerifiedRoot | null }) | null;
   contents: BundleContents;
   project: ComposeProject;
   model: RenderedModel;

@@ -12,6 +12,9 @@ function List<Schema extends TSchema>(schema: Schema) {
   return Type.Immutable(Type.Array(schema));
 }
 
+/** The trust root by which identities were verified, by the ids of its parts. */
+const VerifiedRoot = Type.Object({ at: Name, parts: List(Name) });
+
 /** A service that runs. Kinds, conditions and parts are not listed, so that records of newer versions are read. */
 const Service = Type.Object({
   name: Name,
@@ -60,6 +63,8 @@ const recordSchema = Type.Object({
   variables: Type.Optional(Values(Name)),
   /** The signers of the bundle. */
   signers: Type.Optional(List(Name)),
+  /** The trust root that verified them; null if identities are not trusted. */
+  trust_root: Type.Optional(Nullable(VerifiedRoot)),
   /** Images whose signatures were verified. */
   verified_images: Type.Optional(
     List(
@@ -69,6 +74,7 @@ const recordSchema = Type.Object({
         digest: Name,
         repository: Type.Optional(Name),
         signers: List(Name),
+        trust_root: Type.Optional(Nullable(VerifiedRoot)),
       }),
     ),
   ),

@@ -34,6 +34,7 @@ export const nothingApplied = {
   applied_at: null,
   applied_version: null,
   applied_signers: [],
+  applied_root: null,
   applied_images: [],
   lost_volumes: [],
 } satisfies Partial<State>;

@@ -57,6 +57,9 @@ interface CheckInBackoff {
   alone_until: string | null;
 }
 
+/** The trust root by which identities were verified, by the ids of its parts. */
+const VerifiedRoot = Type.Immutable(Type.Object({ at: Time, parts: SomeNames }));
+
 /** An image of a service that was signed by a trusted signer. */
 const VerifiedImage = Type.Object({
   service: Text,
@@ -67,6 +70,7 @@ const VerifiedImage = Type.Object({
   /** `registry/path`; absent if it contains a secret. */
   repository: Type.Optional(Text),
   signers: SomeNames,
+  trust_root: Type.Optional(Nullable(VerifiedRoot)),
 });
 
 /** `state.json` (spec §17), the agent's memory between ticks. Times are RFC 3339 in UTC. Optional keys are absent in files of older versions. */
@@ -94,6 +98,8 @@ const stateSchema = Type.Object({
   pending_reports: Type.Array(Type.Unsafe<Report>(Type.Object({ report_id: Text }))),
   /** The signers of the applied bundle. */
   applied_signers: Type.Optional(SomeNames),
+  /** The trust root that verified them; null if identities are not trusted. */
+  applied_root: Type.Optional(Nullable(VerifiedRoot)),
   /** The signers of the images of the applied bundle. */
   applied_images: Type.Optional(Type.Immutable(Type.Array(VerifiedImage))),
   /** Images whose signatures were verified, newest last; `trust`: sha256 of the keys, identities, root and name. */

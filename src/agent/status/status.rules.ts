@@ -47,7 +47,7 @@ interface Status extends DeferringFacts {
    * The verified images of the applied bundle, and their signers; absent under the same conditions as
    * `applied_signers`.
    */
-  applied_images?: readonly VerifiedImage[];
+  applied_images?: readonly Omit<VerifiedImage, 'trust_root'>[];
   /** Parts of the applied release that trust or policy no longer allow; absent without any. */
   violations?: readonly Violation[];
   /** Ids of the swarm that the host was last seen in, and of its node there; absent if it never was in one. */
@@ -125,7 +125,9 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     ...((state.lost_volumes ?? []).length > 0 && { lost_volumes: state.lost_volumes ?? [] }),
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
     ...(((trust.bundles !== null && applied_sha !== null) || applied_signers.length > 0) && { applied_signers }),
-    ...(((trust.images !== null && applied_sha !== null) || applied_images.length > 0) && { applied_images }),
+    ...(((trust.images !== null && applied_sha !== null) || applied_images.length > 0) && {
+      applied_images: applied_images.map(({ trust_root: _root, ...image }) => image),
+    }),
     ...(facts.violations.length > 0 && { violations: facts.violations }),
     ...(state.swarm && { swarm: state.swarm }),
     ...(trustsOf(trust).length > 0 && { trust }),

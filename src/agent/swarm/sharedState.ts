@@ -5,7 +5,15 @@ import type { ReleaseRecord } from '../release/record.rules.ts';
 import type { State } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import { findObject, swarmNamesOf, type SwarmObject, type SwarmObjects } from './swarmObjects.ts';
-import { emptySwarmState, parseSwarmState, sharedFactsOf, type SwarmState } from './swarmState.rules.ts';
+import {
+  emptySwarmState,
+  isOutside,
+  membershipFault,
+  parseSwarmState,
+  sharedFactsOf,
+  type SwarmMembership,
+  type SwarmState,
+} from './swarmState.rules.ts';
 
 /** Location of the state, and its dependencies. */
 interface SharedStateParts {
@@ -115,6 +123,34 @@ function outlivesSwarm({
     ...(highest_sha !== undefined && { highest_sha }),
     ...(production_unknown !== undefined && { production_unknown }),
   };
+}
+
+/** The swarm of a host, for a command that changes the sequence of its managers. */
+interface SequenceOfSwarm {
+  facts: Pick<SwarmFacts, 'readState' | 'writeState'>;
+  membership: () => Promise<SwarmMembership>;
+}
+
+/**
+ * Sets the sequence that all managers of a swarm accept, and resolves to the previous one; it stays if `isKept` says so. An
+ * agent that acts at the moment ends its tick as `interrupted`. Outside a swarm only the state of this host counts; a new
+ * swarm starts with it.
+ */
+export async function resetSharedSequence(
+  { facts, membership }: SequenceOfSwarm,
+  { sequence, state, isKept }: { sequence: number; state: Readonly<State>; isKept: (known: number) => boolean },
+): Promise<number> {
+  const found = await membership();
+  if (isOutside(found)) return state.highest_sequence;
+  const fault = membershipFault(found);
+  if (fault !== null) throw fault;
+  const seen = await facts.readState();
+  const current = seen.seen === null ? { ...seen.state.facts, ...outlivesSwarm(state) } : seen.state.facts;
+  const { highest_sequence: known } = current;
+  if (isKept(known)) return known;
+  const next = { ...seen.state, facts: { ...current, highest_sequence: sequence, highest_sha: null } };
+  if (await facts.writeState(seen, next)) return known;
+  throw new Fault('interrupted', 'another manager of the swarm changed the state at the same time; try again');
 }
 
 /** Both have their fields in the same order. */

@@ -168,7 +168,7 @@ async function render(deps: SwarmAgent, sha: Sha, signal: AbortSignal): Promise<
   const { secrets } = await readSecrets(deps, validated, signal);
   const { model } = await validateRenderedModel(deps, { ...validated, secrets }, signal);
   const { images } = await verifyImages(deps, { ...validated, model }, signal);
-  await renderRelease(deps, { ...validated, secrets, model, images }, signal);
+  await renderRelease(deps, { ...validated, signatures, secrets, model, images }, signal);
 }
 
 function desiredAgain({ settings, state }: SwarmAgent, sha: Sha): DesiredState {

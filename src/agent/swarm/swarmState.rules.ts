@@ -12,6 +12,7 @@ const sharedFields = [
   'applied_at',
   'applied_version',
   'applied_signers',
+  'applied_root',
   'applied_images',
   'highest_sequence',
   'highest_sha',
