@@ -135,6 +135,19 @@ export const Swarm = Type.Object(
   { title: 'Swarm', description: 'The swarm that the host is a manager of, and which node of it.' },
 );
 
+/** The machine of a host and its boot: two running copies of a host differ in one of them. */
+export const machineAndBoot = {
+  machine: Type.Optional(
+    Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'SHA-256 of `deployd:` and /etc/machine-id. Cloned images may share it.',
+    }),
+  ),
+  boot: Type.Optional(
+    Type.String({ pattern: '^[0-9a-f-]{32,36}$', description: 'Id of the boot of its kernel; new at each boot.' }),
+  ),
+};
+
 /** Request of a check-in. Unknown fields of agents are ignored, and not kept. */
 export const CheckIn = Type.Object(
   {
@@ -152,7 +165,7 @@ export const CheckIn = Type.Object(
     }),
     env: EnvName,
     site: Type.String(),
-    host: Type.Object({ name: Type.String(), arch: Type.String(), os: Type.String() }),
+    host: Type.Object({ name: Type.String(), arch: Type.String(), os: Type.String(), ...machineAndBoot }),
     applied_sha: Nullable(Sha256),
     healthy: Type.Boolean(),
     containers: Type.Array(Container),

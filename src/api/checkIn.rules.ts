@@ -84,4 +84,4 @@ export function isDeferralReason(reason: string): boolean {
 }
 
 /** Codes in error bodies of the tenancy service that the agent acts on (spec §10); every other code is only shown. */
-export const tenancyErrorCodes = { envMismatch: 'AGENT_ENV_MISMATCH' } as const;
+export const tenancyErrorCodes = { envMismatch: 'AGENT_ENV_MISMATCH', cloned: 'HOST_CLONED' } as const;

@@ -8,6 +8,9 @@ export const eventTypes = [
   'backend.recovered',
   'backend.offline',
   'backend.back',
+  'backend.cloned',
+  'backend.accepted',
+  'backend.changed',
   'rollout.halted',
   'rollout.resumed',
   'rollout.aborted',
@@ -34,7 +37,10 @@ export interface WebhookEvent {
     backend: { id: string; site: string; host: string | null } | null;
     /** The bundle that was to run, or that awaits signatures. */
     bundle: { sha256: string; name: string; version: string; sequence: number } | null;
-    /** Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires. */
+    /**
+     * Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires;
+     * `REBOOTED` or `MOVED` (to another machine) of a host that has changed.
+     */
     code: string | null;
     /** Services that failed with their states, and the cause in words of this service; null if a host reported neither. */
     reason: string | null;

@@ -23,10 +23,18 @@ export function bootTimeNow(): BootTime {
   return { boot: bootId(), uptime_s: uptime() };
 }
 
-function bootId(): string {
-  try {
-    return readRegularFile('/proc/sys/kernel/random/boot_id').toString('latin1').trim();
-  } catch {
-    return '';
+/** The second one is a bind mount of the first in the package's unit, which hides /proc/sys from the agent. */
+const bootIdFiles = ['/proc/sys/kernel/random/boot_id', '/run/deployd-boot-id'];
+
+/** Id of the boot; '' where the kernel has none. */
+export function bootId(): string {
+  for (const file of bootIdFiles) {
+    try {
+      const id = readRegularFile(file).toString('latin1').trim();
+      if (id !== '') return id;
+    } catch {
+      // The other one may be readable.
+    }
   }
+  return '';
 }

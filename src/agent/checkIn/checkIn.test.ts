@@ -1,4 +1,5 @@
-import { stat, utimes } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readFile, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { offlineFault, stoppedFault } from '../../../machines/fault.ts';
@@ -70,6 +71,19 @@ it('sends the policy of this host to the tenancy service', async () => {
     await checkIn({ ...deps, settings, tenancy: { ...deps.tenancy, checkIn: send } }, { observed, ...unheld }, never);
   }
   expect(bodies.map((body) => body.policy)).toEqual([{ limits }, { limits, ...policy }]);
+});
+
+it('sends the machine and the boot of this host', async () => {
+  const deps = depsWith();
+  const bodies: CheckInRequest[] = [];
+  const send: CheckInDependencies['tenancy']['checkIn'] = async (body) => (bodies.push(body), response);
+  const tenancy = { ...deps.tenancy, checkIn: send };
+  await checkIn({ ...deps, tenancy }, { observed, ...unheld }, never);
+  const { machine, boot } = bodies[0]!.host;
+  expect(boot).toBe((await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim());
+  const id = await readFile('/etc/machine-id', 'utf8').catch(() => '');
+  const digest = createHash('sha256').update(`deployd:${id.trim()}`).digest('hex');
+  expect(machine).toBe(id.trim() === '' ? undefined : digest);
 });
 
 describe('under a hold', () => {

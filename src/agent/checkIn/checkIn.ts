@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { arch, hostname, platform } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Fault, isInterruption, offlineFault, supersededFault } from '../../../machines/fault.ts';
@@ -5,7 +6,8 @@ import type { ApplyStart } from '../../../machines/services.ts';
 import type { DesiredState, FaultFacts, ObservedState, ReportedContainer } from '../../../machines/types.ts';
 import { type CheckInRequest, tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import { isDefaultPolicy, policyBounds } from '../../api/hostPolicy.rules.ts';
-import { bootTimeNow, monotonicMs } from '../../core/clock.ts';
+import { bootId, bootTimeNow, monotonicMs } from '../../core/clock.ts';
+import { readRegularFile } from '../../core/files.ts';
 import { enforcedTrust, trustViolations } from '../../signatures/signatureFiles.ts';
 import type { CheckInBackoff } from '../state/state.rules.ts';
 import { callAuthenticated, type TokenDependencies } from '../token/token.ts';
@@ -177,7 +179,7 @@ function requestOf({ settings, state, version }: CheckInDependencies, observed: 
     agent: { version, transport, laptop_mode, interval_s },
     env,
     site,
-    host: { name: hostname(), arch: arch(), os: platform() },
+    host: { name: hostname(), arch: arch(), os: platform(), ...machineAndBoot() },
     applied_sha: state.state.applied_sha,
     healthy: observed.healthy,
     containers: observed.containers,
@@ -189,6 +191,25 @@ function requestOf({ settings, state, version }: CheckInDependencies, observed: 
     windows: apply.windows.map(formatWindow),
     ...(violations.length > 0 && { violations }),
   };
+}
+
+/** The ids by which the tenancy service tells copies of a host apart; unknown ones are omitted. */
+function machineAndBoot(): Pick<CheckInRequest['host'], 'machine' | 'boot'> {
+  const [machineId, boot] = [readMachineId(), bootId()];
+  return {
+    ...(machineId !== null && { machine: createHash('sha256').update(`deployd:${machineId}`).digest('hex') }),
+    ...(/^[0-9a-f-]{32,36}$/.test(boot) && { boot }),
+  };
+}
+
+/** Null where there is none; systemd writes `uninitialized` into images. */
+function readMachineId(): string | null {
+  try {
+    const id = readRegularFile('/etc/machine-id').toString('latin1').trim();
+    return id === '' || id === 'uninitialized' ? null : id;
+  } catch {
+    return null;
+  }
 }
 
 function envMismatchFault(tokenEnv: string, configuredEnv: string): Fault {

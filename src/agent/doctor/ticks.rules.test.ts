@@ -110,6 +110,11 @@ describe('the last outcome', () => {
       last('failed', 'CLOCK_SKEW'),
       ['last outcome: failed', `failed at ${at}`, 'failed: CLOCK_SKEW', 'sudo timedatectl set-ntp true'],
     ],
+    [
+      'is a clone',
+      last('failed', 'HOST_CLONED'),
+      ['last outcome: failed', `failed at ${at}`, 'failed: HOST_CLONED', 'deployctl backend accept BACKEND'],
+    ],
   ])('%s', (_name, patch, lines) => {
     expect(checkLines(checkLastOutcome(contextOf(patch)))).toEqual(lines);
   });

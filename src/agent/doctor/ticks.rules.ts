@@ -1,4 +1,5 @@
 import { refusals } from '../../../machines/refusals.ts';
+import { tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import type { Sha } from '../../../machines/types.ts';
 import {
   type Check,
@@ -87,9 +88,13 @@ export function checkLastOutcome({ state }: CheckContext): Check {
     outcome.outcome === 'refused' || // shown by the check of the bundle
     outcome.code === 'AGENT_UNAUTHENTICATED'; // shown by the check of the token
   const isWrong = isFailure(outcome.outcome) && !isShown;
-  const fix = outcome.code === 'CLOCK_SKEW' ? 'sudo timedatectl set-ntp true' : trace;
-  const findings = isWrong ? [{ problem: formatOutcome(outcome), fix }] : [];
+  const findings = isWrong ? [{ problem: formatOutcome(outcome), fix: outcomeFix(outcome.code) }] : [];
   return checkResult(name, `${outcome.outcome} at ${outcome.at}`, findings);
+}
+
+function outcomeFix(code: string | null): string {
+  if (code === 'CLOCK_SKEW') return 'sudo timedatectl set-ntp true';
+  return code === tenancyErrorCodes.cloned ? 'deployctl backend accept BACKEND' : trace;
 }
 
 /** Checks that no report is left that a later check-in should have delivered (spec §10.3). */

@@ -231,6 +231,7 @@ const failureMeanings: Readonly<Record<string, string>> = {
   ENGINE_ERROR: 'the container engine answers with an error',
   AGENT_UNAUTHENTICATED: 'the tenancy service or the mesh refuses this agent; a new grant is needed',
   AGENT_ENV_MISMATCH: 'the token belongs to an environment other than `env` in config.yaml',
+  HOST_CLONED: 'another host uses the token of this host; an operator must accept one of them',
   TLS_UNTRUSTED: 'the certificate of a service is not trusted',
   CLOCK_SKEW: 'the clock of this host is wrong',
   DISK_WRITE_FAILED: 'a file of the agent cannot be written',

@@ -2,6 +2,7 @@ import { endings } from '../../../machines/endings.ts';
 import { failedFault, Fault, faultFacts, faultOf } from '../../../machines/fault.ts';
 import type { FaultFacts, Outcome, RunOptions } from '../../../machines/types.ts';
 import { redactFault, type RunningTick } from '../journal/journal.ts';
+import { tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import type { State } from '../state/state.rules.ts';
 import { expiresSoon, issuedTokenStatus, needsNewLease, renewedTokenStatus } from './token.rules.ts';
 import type { Settings } from '../config/settings.ts';
@@ -211,7 +212,7 @@ export async function renewToken(
   await revokeShortLived(deps, outcome);
   if (!vault.hasToken() || ENDINGS_WITHOUT_RENEWAL.includes(outcome.ending)) return { atRisk: false };
   try {
-    await renewOrReplace(deps, signal);
+    await renewOrReplace(deps, outcome, signal);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const isExpected = isExpectedFailure(error, outcome);
@@ -252,13 +253,15 @@ function isExpectedFailure(error: Fault, { ending }: Outcome): boolean {
   );
 }
 
-async function renewOrReplace(deps: TokenDependencies, signal: AbortSignal): Promise<void> {
+/** A cloned host keeps its token: replacing it would revoke the token that the true host uses too. */
+async function renewOrReplace(deps: TokenDependencies, { code }: Outcome, signal: AbortSignal): Promise<void> {
   const { secretstore, settings, state, vault } = deps;
+  const isCloned = code === tenancyErrorCodes.cloned;
   const life = await secretstore.renewSelf(vault.token(), signal);
-  if ('refused' in life) return replaceToken(deps, signal);
+  if ('refused' in life) return isCloned ? undefined : replaceToken(deps, signal);
   const creation_ttl_s = await creationTtlOf(deps, signal);
   await state.update({ token: renewedTokenStatus({ ...state.state.token, creation_ttl_s }, life, new Date()) });
-  if (needsNewLease(life, creation_ttl_s, settings.interval_s)) await replaceToken(deps, signal);
+  if (!isCloned && needsNewLease(life, creation_ttl_s, settings.interval_s)) await replaceToken(deps, signal);
 }
 
 /** Lifetime of the token at its creation in seconds, looked up when state.json has none; null when unknown. */

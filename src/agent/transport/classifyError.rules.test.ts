@@ -60,6 +60,11 @@ it.each<[CallError, string, string]>([
     'envMismatch',
     'AGENT_ENV_MISMATCH: it is for us-2',
   ],
+  [
+    { ...call, ...noErrorBody, status: 409, code: 'HOST_CLONED', text: '2 hosts check in' },
+    'failed',
+    'HOST_CLONED: 2 hosts check in',
+  ],
 ])('%j ends as %s', (error, ending, line) => {
   expect(classifyError(error)).toMatchObject({ ending, message: line });
 });

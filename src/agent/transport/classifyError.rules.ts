@@ -78,6 +78,9 @@ function classifyStatus(callError: CallError & ErrorResponse): Fault {
   if (peer === 'tenancy' && (status === 403 || status === 409) && code === tenancyErrorCodes.envMismatch) {
     return fatalFault('envMismatch', code, callError.text ?? 'the token belongs to another environment');
   }
+  if (peer === 'tenancy' && status === 409 && code === tenancyErrorCodes.cloned) {
+    return new Fault('failed', `${code}: ${callError.text ?? 'another host uses the token of this host'}`, { code });
+  }
   const where = formatPeer(callError);
   if (peer === 'secretstore' && status === 307) return offlineFault(`${where}: the node is a standby (307)`);
   const answered = `${where}: ${callError.operation} answered ${status}${formatErrorMessage(callError)}`;

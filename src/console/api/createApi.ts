@@ -6,6 +6,7 @@ import type {
   BundleList,
   EnvDetails,
   Fleet,
+  HostCopy,
   InstallKit,
   NewRollout,
   OperatorList,
@@ -45,6 +46,8 @@ export function createApi(signal: AbortSignal) {
       request<Rollout>(path`/v1/envs/${env}/rollout/pass`, { method: 'POST', body: { wave } }),
     webhooks: () => get<WebhookList>('/v1/webhooks?limit=500'),
     revealKit: (id: string) => request<InstallKit>(path`/v1/backends/${id}/kit`, { method: 'POST' }),
+    accept: (id: string, { machine, boot }: HostCopy) =>
+      request<BackendDetails>(path`/v1/backends/${id}/accept`, { method: 'POST', body: { machine, boot } }),
     retire: (id: string, body: Retirement) =>
       request<unknown>(path`/v1/backends/${id}/retire`, { method: 'POST', body }),
     secrets: (env: string) => get<SecretList>(path`/v1/envs/${env}/secrets`),

@@ -1,4 +1,4 @@
-import type { Backend, Fleet } from '../../tenancy/backends/backendSchemas.ts';
+import type { Backend, BackendDetails, Fleet } from '../../tenancy/backends/backendSchemas.ts';
 import type { BundleDiff } from '../../tenancy/bundles/bundleSchemas.ts';
 import type { ErrorBody } from '../../api/commonSchemas.ts';
 import type { Caller } from '../../tenancy/people/peopleSchemas.ts';
@@ -31,6 +31,7 @@ export type { Webhook, WebhookList } from '../../tenancy/webhooks/webhookSchemas
 
 export type Role = Caller['role'];
 export type EnvCounts = Fleet['envs'][number];
+export type HostCopy = BackendDetails['copies'][number];
 export type BackendState = Backend['state'];
 export type Refusal = NonNullable<ErrorBody['error']['refusals']>[number];
 export type Difference = BundleDiff['files'][number];

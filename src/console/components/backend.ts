@@ -2,7 +2,7 @@ import { html, nothing, svg, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import { unsafeSVG } from 'lit-html/directives/unsafe-svg.js';
 import picture from '../../../docs/machines/backend.svg';
-import type { Backend, BackendDetails, ReceivedReport } from '../api/types.ts';
+import type { Backend, BackendDetails, HostCopy, ReceivedReport } from '../api/types.ts';
 import { explain, outcomeTone, stateConditions } from '../core/backends.rules.ts';
 import { hrefOf } from '../core/pages.rules.ts';
 import { durationText, segmentsOf, totalOf } from '../core/time.rules.ts';
@@ -57,6 +57,49 @@ export function managerTable({ swarm, managers }: BackendDetails): TemplateResul
     <p>All of them are to run one bundle; the agent on the leader acts.</p>
     ${table({ caption: 'Managers', columns, rows: managers, keyOf: ({ id }) => id, empty })}`;
 }
+
+/**
+ * The hosts that have used the token of a backend, while somebody must decide or has decided between them; `accept`
+ * makes the button of one, for those who may.
+ */
+export function copyTable(
+  { copies, cloned_at }: BackendDetails,
+  { now, accept }: { now: number; accept: ((copy: HostCopy) => TemplateResult) | null },
+): TemplateResult | typeof nothing {
+  if (!copies.some(({ role }) => role === 'contending' || role === 'refused')) return nothing;
+  const columns: Column<HostCopy>[] = [
+    { heading: 'Host name', cell: ({ name }) => name },
+    { heading: 'Address', cell: ({ address }) => address ?? '–' },
+    {
+      heading: 'Boot',
+      cell: ({ boot }) => html`<code title=${boot ?? nothing}>${boot?.slice(0, SHORT_ID) ?? '–'}</code>`,
+    },
+    {
+      heading: 'Machine',
+      cell: ({ machine }) => html`<code title=${machine ?? nothing}>${machine?.slice(0, SHORT_ID) ?? '–'}</code>`,
+    },
+    { heading: 'First seen', cell: ({ first_seen_at }) => fullTime(first_seen_at, now) },
+    { heading: 'Last seen', cell: ({ last_seen_at }) => fullTime(last_seen_at, now) },
+    { heading: 'Role', cell: ({ role }) => toneBadge(copyTones[role], role) },
+    ...(accept === null
+      ? []
+      : [
+          {
+            heading: 'Decide',
+            cell: (copy: HostCopy) => (copy.role === 'accepted' || copy.role === 'superseded' ? nothing : accept(copy)),
+          },
+        ]),
+  ];
+  const hint =
+    cloned_at === null
+      ? 'One host was accepted. The others are refused: give each a backend of its own, or remove deployd there.'
+      : 'Compare /proc/sys/kernel/random/boot_id on each host with the boots below, and accept the true one.';
+  return html`<h2>Hosts with its token</h2>
+    <p>${hint}</p>
+    ${table({ caption: 'Hosts with its token', columns, rows: copies, keyOf: ({ machine, boot }) => `${machine} ${boot}`, empty: html`` })}`;
+}
+
+const copyTones = { accepted: 'good', superseded: 'idle', contending: 'bad', refused: 'bad' } as const;
 
 /** The picture without its own style, which the policy of the page would not apply. */
 const drawing = picture.replace(/<style>[^]*?<\/style>/, '');

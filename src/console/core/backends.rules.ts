@@ -27,17 +27,24 @@ const locked: Condition = {
   meaning: 'An operator has locked it: its host gets no orders, bundles or secrets.',
 };
 
+const cloned: Condition = {
+  word: 'cloned',
+  tone: 'bad',
+  meaning: 'Two hosts use its token. Neither gets bundles until an administrator accepts one.',
+};
+
 const troubles = {
   refused: { word: 'refused', tone: 'bad', meaning: 'Its host refuses the desired bundle, and keeps what it has.' },
   failed: { word: 'failed', tone: 'bad', meaning: 'Its host has tried to apply the desired bundle, and failed.' },
 } as const satisfies Record<string, Condition>;
 
 type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'> &
-  Partial<Pick<Backend, 'locked_at'>>;
+  Partial<Pick<Backend, 'locked_at' | 'cloned_at'>>;
 
 /** The most important facts about a backend. */
 export function conditionOf(backend: ConditionFacts): Condition {
   if (backend.locked_at) return locked;
+  if (backend.cloned_at) return cloned;
   if (backend.state !== 'active') return stateConditions[backend.state];
   if (backend.trouble === 'refused' || backend.trouble === 'failed') return troubles[backend.trouble];
   if (backend.healthy === false || backend.trouble === 'unhealthy')

@@ -16,6 +16,8 @@ it.each<[string, string, Partial<Facts>]>([
   ['offline', 'bad', { state: 'offline', healthy: false }],
   ['invited', 'later', { state: 'invited', healthy: null, applied_sha: null }],
   ['retired', 'idle', { state: 'retired' }],
+  ['locked', 'bad', { locked_at: '2026-11-30T00:00:00Z', cloned_at: '2026-11-30T00:00:00Z' }],
+  ['cloned', 'bad', { cloned_at: '2026-11-30T00:00:00Z', healthy: null }],
 ])('a backend is %s, which is %s: %j', (word, tone, changes) => {
   expect(conditionOf({ ...active, ...changes })).toMatchObject({ word, tone });
 });

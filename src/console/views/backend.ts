@@ -1,8 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { ApiError } from '../api/createApi.ts';
-import type { BackendDetails, InstallKit } from '../api/types.ts';
+import type { BackendDetails, HostCopy, InstallKit } from '../api/types.ts';
 import {
   backendMachine,
+  copyTable,
   deferralNotices,
   managerTable,
   swarmLink,
@@ -34,7 +35,9 @@ import { hrefOf, may } from '../core/pages.rules.ts';
 type Container = BackendDetails['containers'][number];
 
 /** One host: its state, its containers, and its last ticks. */
-export const backendPage: Page = async ({ api, caller, params: { id = '' } }) => {
+export const backendPage: Page = async (visit) => {
+  const { api, caller } = visit;
+  const { id = '' } = visit.params;
   const [backend, { reports }] = await Promise.all([api.backend(id), api.reports(id)]);
   const ticks = (now: number) =>
     reports.length === 0
@@ -50,7 +53,9 @@ export const backendPage: Page = async ({ api, caller, params: { id = '' } }) =>
         <div class="columns">
           <div>
             ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}
-            ${troubleOf(backend)} ${managerTable(backend)}
+            ${troubleOf(backend)}
+            ${copyTable(backend, { now, accept: may(caller, 'admin', backend.env) ? acceptButton(backend, visit) : null })}
+            ${managerTable(backend)}
             <h2>Containers</h2>
             ${
               backend.healthy === null && backend.last_seen_at !== null
@@ -87,6 +92,22 @@ function administration({ id, state }: BackendDetails): TemplateResult | typeof 
     <a class="button" href=${hrefOf('kit', { id })}>Install kit</a>
     <a class="button" href=${hrefOf('retire', { id })}>Retire</a>
   </p>`;
+}
+
+/** The button that accepts one of the hosts with the token of a backend. */
+function acceptButton({ id, site }: BackendDetails, visit: Visit) {
+  const accept = (copy: HostCopy) =>
+    visit.ask({
+      title: `Accept ${copy.name} for ${site}?`,
+      body: html`<p>
+        It gets the bundles of this backend. The other hosts with its token are refused, until you accept one of them
+        instead.
+      </p>`,
+      confirm: 'Accept',
+      done: 'The host was accepted.',
+      work: () => visit.api.accept(id, copy),
+    });
+  return (copy: HostCopy) => html`<button @click=${() => accept(copy)}>Accept</button>`;
 }
 
 /** The trouble of its host, by its newest report. */

@@ -50,6 +50,7 @@ function fleetCounts(envs: readonly EnvCounts[], query: URLSearchParams): Templa
     stateCount('offline'),
     { name: 'out of date', count: sum(({ behind }) => behind), tone: 'later', ...only('behind', 'true') },
     ...[
+      { name: 'cloned', count: sum((env) => env.cloned), tone: 'bad' as const, ...only('cloned', 'true') },
       { name: 'paused', count: held, tone: 'later' as const, ...only('deferred_by', 'hold') },
       ...passingStates.map(stateCount),
     ].filter(({ count }) => count > 0),

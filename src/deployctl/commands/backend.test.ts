@@ -46,6 +46,30 @@ it('locks a backend, lists the secrets that its host could have read, and unlock
   expect(await at.admin.json(`backend unlock ${id}`)).toMatchObject({ id, locked_at: null });
 });
 
+it('lists the hosts with one token, and accepts one of them', async () => {
+  const host = await addHost(at.service, env);
+  const machine = 'a'.repeat(64);
+  const copies = ['1', '2'].map((digit) => ({
+    host: { name: 'web', arch: 'x64', os: 'linux', machine, boot: digit.repeat(8) + randomUUID().slice(8) },
+  }));
+  for (const copy of [copies[0], copies[1], copies[0]]) await host.checkIn(copy);
+  expect((await at.viewer.run(`backend list --env ${env} --cloned`)).stdout).toContain('active, cloned');
+  const shown = (await at.viewer.run(`backend show ${host.id}`)).stdout;
+  expect(shown).toMatch(/^cloned +since .*: two hosts use its token, and both are refused/m);
+  expect(shown).toMatch(/^contending +web \(boot 11111111, 127.0.0.1\), last seen /m);
+  const { stdout } = await at.viewer.run(`backend accept ${host.id}`);
+  expect(stdout).toMatch(/^22222222 +aaaaaaaa +web +127.0.0.1 .* contending$/m);
+  const unknown = await at.admin.run(`backend accept ${host.id} 3`);
+  expect(unknown).toMatchObject({ exit: 2, stderr: expect.stringContaining('no host of backend') as string });
+  expect((await at.admin.run(`retire ${host.id} --confirm`)).stderr).toContain('deployctl backend accept ID');
+  const accepted = await at.admin.run(`backend accept ${host.id} 1111`);
+  expect(accepted.stdout).toMatch(/is served to web \(boot 11111111.*\)\nrefused: web \(boot 22222222/);
+  expect(await host.checkIn(copies[0])).toMatchObject({ status: 200 });
+  expect((await at.admin.run(`backend accept ${host.id}`)).stdout).toContain('no host waits for a decision');
+  const retired = await at.admin.run(`retire ${host.id} --confirm`);
+  expect(retired.stdout).toContain('warning: web (boot 22222222, 127.0.0.1) uses the same token and may run on');
+});
+
 it('lists backends page by page, as one list', async () => {
   const ids = await Promise.all(Array.from({ length: 5 }, async () => (await create()).id));
   const listed = (await at.viewer.json(`backend list --env ${env}`)) as { backends: { id: string }[]; next: null };

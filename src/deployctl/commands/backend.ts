@@ -7,13 +7,15 @@ import { path, readPages } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
 import { collectOption, countOption, formatLabels } from '../core/input.ts';
 import { formatAge, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
-import type { Backend, BackendDetails, PendingStep, ReceivedReport, SecretName } from '../core/types.ts';
+import type { Backend, BackendDetails, HostCopy, PendingStep, ReceivedReport, SecretName } from '../core/types.ts';
+import { addBackendAccept, describeCopy } from './host.ts';
 
-/** `deployctl backend list|show|create|label|lock|unlock`. */
+/** `deployctl backend list|show|create|label|lock|unlock|accept`. */
 export function addBackend(program: Command, run: Run): void {
   const backend = program.command('backend').helpCommand(false).description('Manage backends, the records of hosts');
   addBackendList(backend, run);
   addBackendLock(backend, run);
+  addBackendAccept(backend, run);
   backend.command('show').description('Show a backend').argument('<id>', 'id of the backend').action(run(showBackend));
   backend
     .command('create')
@@ -98,6 +100,11 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['labels', formatLabels(labels) || null],
     ['state', `${backend.state} since ${formatTime(backend.state_since, nowMs)}`],
     ['locked', backend.locked_at ? `since ${formatTime(backend.locked_at, nowMs)}: all calls are refused` : null],
+    ['cloned', backend.cloned_at ? `since ${formatTime(backend.cloned_at, nowMs)}: ${cloneCure(backend.id)}` : null],
+    ...copiesToShow(backend).map((copy): [string, string] => [
+      copy.role,
+      `${describeCopy(copy)}, last seen ${formatTime(copy.last_seen_at, nowMs)}`,
+    ]),
     ['created', formatTime(backend.created_at, nowMs)],
     ['last seen', formatTime(backend.last_seen_at, nowMs)],
     ['agent', backend.agent_version],
@@ -119,6 +126,15 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['finished', backend.finished.join(', ') || null],
     ...backend.pending_steps.map(formatStep),
   ]);
+}
+
+function cloneCure(id: string): string {
+  return `two hosts use its token, and both are refused; deployctl backend accept ${id} BOOT`;
+}
+
+/** The hosts that wait for a decision, or were refused by one. */
+function copiesToShow({ copies = [] }: BackendDetails): HostCopy[] {
+  return copies.filter(({ role }) => role === 'contending' || role === 'refused');
 }
 
 /** The signers that a host requires of bundles and images; null if it does not report them. */
@@ -150,6 +166,7 @@ function addBackendList(backend: Command, run: Run): void {
     .option('--search <text>', 'text in the site, a label or the agent version, or at the beginning of the id')
     .option('--behind', 'only hosts that do not run the desired bundle')
     .option('--sick', 'only hosts that are unhealthy, or whose latest report is a failure')
+    .option('--cloned', 'only backends whose token two hosts use')
     .addOption(
       new Option('--deferred-by <what>', 'only hosts that are paused by a hold or a maintenance window').choices([
         'hold',
@@ -178,7 +195,7 @@ async function listBackends(
     backend.id,
     backend.env,
     backend.site,
-    backend.locked_at ? `${backend.state}, locked` : backend.state,
+    `${backend.state}${backend.locked_at ? ', locked' : ''}${backend.cloned_at ? ', cloned' : ''}`,
     formatAge(backend.last_seen_at, session.nowMs),
     backend.agent_version ?? '-',
     backend.trouble ?? formatHealth(backend),
@@ -215,6 +232,7 @@ interface ListOptions {
   search?: string;
   behind?: true;
   sick?: true;
+  cloned?: true;
   deferredBy?: string;
   swarm?: string;
   sort?: string;
@@ -231,9 +249,9 @@ function queryOf({
   reverse,
   ...conditions
 }: ListOptions): Record<string, string | undefined> {
-  const { behind, sick, deferredBy: deferred_by, swarm } = conditions;
+  const { behind, sick, cloned, deferredBy: deferred_by, swarm } = conditions;
   const order = reverse ? `-${sort ?? 'id'}` : sort;
-  const condition = { behind: behind && 'true', sick: sick && 'true', deferred_by, swarm };
+  const condition = { behind: behind && 'true', sick: sick && 'true', cloned: cloned && 'true', deferred_by, swarm };
   return { env, state: state?.join(','), q: search, ...condition, sort: order };
 }
 

@@ -3,8 +3,9 @@ import type { Command } from 'commander';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
-import { formatFacts, formatTime } from '../core/table.ts';
-import type { InstallKit, Retiring } from '../core/types.ts';
+import { usageError } from '../core/ctlError.ts';
+import { formatAge, formatFacts, formatTable, formatTime } from '../core/table.ts';
+import type { BackendDetails, HostCopy, InstallKit, Retiring } from '../core/types.ts';
 
 /** `deployctl kit`. */
 export function addKit(program: Command, run: Run): void {
@@ -87,5 +88,75 @@ async function retire(
   const call = { method: 'POST', path: path`/v1/backends/${id}/retire`, json: body } as const;
   const json = await api.call<Retiring>(call);
   const backends = [json, ...(json.others ?? [])];
-  return { json, text: backends.map(({ id, state }) => `backend ${id} is ${state}`).join('\n') };
+  const lines = backends.map(({ id: each, state }) => `backend ${each} is ${state}`);
+  const left = (json.copies ?? []).map(
+    (copy) =>
+      `warning: ${describeCopy(copy)} uses the same token and may run on; remove deployd and its containers there`,
+  );
+  return { json, text: [...lines, ...left].join('\n') };
+}
+
+/** `deployctl backend accept`. */
+export function addBackendAccept(backend: Command, run: Run): void {
+  backend
+    .command('accept')
+    .description('Accept one of the hosts that use the token of a backend, and refuse the others')
+    .argument('<id>', 'id of the backend')
+    .argument('[boot]', 'first characters of the boot of the true host; without it, the hosts are listed')
+    .action(run(acceptCopy));
+}
+
+async function acceptCopy(session: Session, [id, boot]: [string, string | undefined]): Promise<Result> {
+  const api = await session.api();
+  const shown = await api.call<BackendDetails>({ method: 'GET', path: path`/v1/backends/${id}` });
+  const { copies = [] } = shown;
+  if (boot === undefined) return { json: { copies }, text: listText(shown, copies, session) };
+  const found = copies.filter((copy) => (copy.boot ?? copy.machine ?? '').startsWith(boot));
+  const [chosen] = found;
+  if (chosen === undefined || found.length > 1) {
+    const count = chosen === undefined ? 'no host' : `${found.length} hosts`;
+    const message = `${count} of backend ${id} match ${boot}\n${copyTable(copies, session)}`;
+    throw usageError('HOST_NOT_FOUND', message);
+  }
+  const body = { machine: chosen.machine, boot: chosen.boot };
+  const call = { method: 'POST', path: path`/v1/backends/${id}/accept`, json: body } as const;
+  const json = await api.call<BackendDetails>(call);
+  const refused = (json.copies ?? []).filter(({ role }) => role === 'refused');
+  const lines = [
+    `backend ${id} is served to ${describeCopy(chosen)}`,
+    ...refused.map((copy) => `refused: ${describeCopy(copy)}`),
+    'give each other host that should run on a backend and a kit of its own, and remove deployd from the rest',
+  ];
+  return { json, text: lines.join('\n') };
+}
+
+function listText({ id, cloned_at }: BackendDetails, copies: readonly HostCopy[], session: Session): string {
+  if (copies.length === 0) return `the host of backend ${id} does not report its machine and boot`;
+  const next = cloned_at
+    ? `two hosts use the token of this backend: compare \`cat /proc/sys/kernel/random/boot_id\` on each, then run deployctl backend accept ${id} BOOT`
+    : `no host waits for a decision`;
+  return `${copyTable(copies, session)}\n${next}`;
+}
+
+/** The hosts that have used the token of a backend, the newest first. */
+function copyTable(copies: readonly HostCopy[], { nowMs, width }: Pick<Session, 'nowMs' | 'width'>): string {
+  const rows = copies.map((copy) => [
+    copy.boot?.slice(0, SHORT_ID) ?? '-',
+    copy.machine?.slice(0, SHORT_ID) ?? '-',
+    copy.name,
+    copy.address ?? '-',
+    formatAge(copy.first_seen_at, nowMs),
+    formatAge(copy.last_seen_at, nowMs),
+    copy.role,
+  ]);
+  return formatTable(['BOOT', 'MACHINE', 'HOST', 'ADDRESS', 'FIRST SEEN', 'LAST SEEN', 'ROLE'], rows, width);
+}
+
+/** Characters of an id that are shown. */
+const SHORT_ID = 8;
+
+/** A host in a line. */
+export function describeCopy({ boot, machine, name, address }: HostCopy): string {
+  const id = boot === null ? `machine ${machine?.slice(0, SHORT_ID)}` : `boot ${boot.slice(0, SHORT_ID)}`;
+  return `${name} (${id}${address === null ? '' : `, ${address}`})`;
 }

@@ -30,9 +30,10 @@ type Sent<T, Later extends keyof T> = Omit<T, Later> & Partial<Pick<T, Later>>;
 
 export type WhoAmI = Sent<Caller, 'permissions'>;
 
-type LaterOfBackend = 'labels' | 'trouble' | 'deferred_by' | 'differs' | 'swarm';
+type LaterOfBackend = 'labels' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at';
 export type Backend = Sent<CurrentBackend, LaterOfBackend>;
-export type BackendDetails = Sent<CurrentDetails, LaterOfBackend | 'host' | 'containers' | 'managers'>;
+export type BackendDetails = Sent<CurrentDetails, LaterOfBackend | 'host' | 'containers' | 'managers' | 'copies'>;
+export type HostCopy = CurrentDetails['copies'][number];
 export type PendingStep = BackendDetails['pending_steps'][number];
 
 type LaterOfBundle = 'emergency' | 'signature' | 'signers';

@@ -1,14 +1,17 @@
-import type { CheckInRequest, ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { AuditDependencies } from '../core/audit.ts';
+import { type CheckInRequest, tenancyErrorCodes, type ToldSwarm } from '../../api/checkIn.rules.ts';
+import { ApiError } from '../core/apiError.rules.ts';
+import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { desiredShaOf, outcomeAfterCheckIn } from '../rollouts/rollout.rules.ts';
-import { type AgentRow, type CheckInFacts, findAgent, recordCheckIn } from '../store/agents.ts';
-import { findBackend, isMove, placeInSwarm } from '../store/backends.ts';
-import type { HostOutcome } from '../store/database.ts';
+import { type AgentRow, type CheckInFacts, findAgent, recordCheckIn, recordRefusal } from '../store/agents.ts';
+import { changeBackend, findBackend, isMove, placeInSwarm } from '../store/backends.ts';
+import type { BackendRow, HostHistory, HostOutcome } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
+import { addAuditEntry } from '../store/people.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { type OrderFacts, type Orders, ordersOf, readAgentOf, skipDown } from './agents.ts';
+import { type HostVerdict, judgeHost, refusalText } from './clones.rules.ts';
 
 /** The answer to a check-in, with the field names of the protocol. */
 export interface CheckInAnswer extends Orders {
@@ -17,20 +20,77 @@ export interface CheckInAnswer extends Orders {
   production: boolean;
 }
 
-/** Stores the facts of a check-in durably and returns the host's orders. */
-export async function checkIn(
-  deps: AuditDependencies,
-  { token, request }: { token: BearerIdentity; request: CheckInRequest },
-): Promise<CheckInAnswer> {
+/** A check-in, with the token and the address of its call. */
+interface CheckInCall {
+  token: BearerIdentity;
+  request: CheckInRequest;
+  address: string;
+}
+
+/**
+ * Stores the facts of a check-in durably and returns the host's orders. Throws 409 `HOST_CLONED` to a host that is not
+ * the only one with its token, and stores none of its facts.
+ */
+export async function checkIn(deps: AuditDependencies, call: CheckInCall): Promise<CheckInAnswer> {
+  const { token, request } = call;
   for (;;) {
     const agent = await readAgentOf(deps, { token, env: request.env }, 'check-in');
-    const facts = { checkIn: request, token, now: deps.clock() };
-    const kept = isPlain(agent, request)
-      ? await keep(deps.store, agent, facts)
-      : await keepWithChanges(deps, agent, facts);
+    const now = deps.clock();
+    const verdict = judgeHost(knownHostsOf(agent), {
+      host: request.host,
+      address: call.address,
+      generation: token.generation,
+      now,
+    });
+    if (!verdict.isAccepted) {
+      if (!(await keepRefusal(deps, agent, { verdict, now }))) continue;
+      const message = refusalText(verdict, agent.id);
+      throw new ApiError({ status: 409, code: tenancyErrorCodes.cloned, message, env: agent.env });
+    }
+    const facts = { checkIn: request, token, now, hosts: columnsOf(verdict, agent) };
+    const kept =
+      isPlain(agent, request) && verdict.event === null && verdict.clonedAt === agent.cloned_at
+        ? await keep(deps.store, agent, facts)
+        : await keepWithChanges(deps, agent, { ...facts, event: verdict.event });
     // Otherwise the backend changed concurrently: read its row again.
     if (kept !== null) return answerOf(kept, request);
   }
+}
+
+/** The hosts that have used the token of a backend. */
+function knownHostsOf({ hosts, cloned_at, last_seen_at, state }: AgentRow) {
+  const history = hosts === null ? null : (JSON.parse(hosts) as HostHistory);
+  return { history, clonedAt: cloned_at, seenAt: last_seen_at, isRetiring: state === 'retiring' };
+}
+
+function columnsOf({ history, clonedAt }: HostVerdict, { hosts }: AgentRow): Pick<BackendRow, 'hosts' | 'cloned_at'> {
+  return { hosts: history === null ? hosts : JSON.stringify(history), cloned_at: clonedAt };
+}
+
+/**
+ * Stores the sighting of a refused host; returns false if the backend has changed since it was read. In a conflict the
+ * backend is not silent, but nobody knows what runs.
+ */
+function keepRefusal(
+  deps: AuditDependencies,
+  agent: AgentRow,
+  { verdict, now }: { verdict: HostVerdict; now: number },
+): Promise<boolean> {
+  const hosts = columnsOf(verdict, agent);
+  if (verdict.clonedAt === null) return recordRefusal(deps.store, agent, hosts);
+  return deps.store.transaction().execute(async (work) => {
+    const changed = await changeBackend(work, agent.id, {
+      ...{ event: { type: 'CHECK_IN' }, now, columns: { ...hosts, last_seen_at: now } },
+      when: ({ revision }) => revision === agent.revision,
+    });
+    if (changed === null) return false;
+    const { env } = agent;
+    if (changed.previous === 'offline') await announce(work, { type: 'backend.back', now, env, backend: changed });
+    if (verdict.event !== 'cloned') return true;
+    await announce(work, { type: 'backend.cloned', now, env, backend: changed, code: tenancyErrorCodes.cloned });
+    await addAuditEntry(work, auditEntry(deps, byService('backend.cloned'), { target: agent.id, env }));
+    return true;
+  });
 }
 
 /** True for a check-in that changes only facts. Nearly all check-ins do. */
@@ -49,17 +109,37 @@ async function keep(store: Store, agent: AgentRow, facts: CheckInFacts): Promise
   return (await recordCheckIn(store, agent, { ...facts, outcome })) ? agent : null;
 }
 
-/** Like `keep`; also notifies operators of a host that was offline, and assigns the host to its swarm. */
-function keepWithChanges(deps: AuditDependencies, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
+/**
+ * Like `keep`; also notifies operators of a host that was offline or has changed, and assigns the host to its swarm.
+ */
+function keepWithChanges(
+  deps: AuditDependencies,
+  agent: AgentRow,
+  { event, ...facts }: CheckInFacts & Pick<HostVerdict, 'event'>,
+): Promise<AgentRow | null> {
   return deps.store.transaction().execute(async (work) => {
     const { swarm } = facts.checkIn;
     const placed = concernsOthers(agent, swarm) ? await place(work, agent, swarm) : agent;
     if (placed === null || (await keep(work, placed, facts)) === null) return null;
-    const backend = agent.state === 'offline' ? await findBackend(work, agent.id) : null;
-    if (backend !== null) await announce(work, { type: 'backend.back', now: facts.now, env: agent.env, backend });
+    await announceChanges(work, agent, { event, now: facts.now });
     // Managers may have been added since its retirement began.
     return placed.state === 'retiring' && (await skipDown(deps, work, placed)) ? null : placed;
   });
+}
+
+/** Announces that a host is back, that it was rebooted or moved, or that a new kit has ended a conflict. */
+async function announceChanges(
+  work: Store,
+  { id, env, state, cloned_at }: AgentRow,
+  { event, now }: { event: HostVerdict['event']; now: number },
+): Promise<void> {
+  if (state !== 'offline' && event === null && cloned_at === null) return;
+  const backend = await findBackend(work, id);
+  if (backend === null) return;
+  const told = { now, env, backend };
+  if (state === 'offline') await announce(work, { ...told, type: 'backend.back' });
+  if (cloned_at !== null) await announce(work, { ...told, type: 'backend.accepted' });
+  if (event !== null) await announce(work, { ...told, type: 'backend.changed', code: event.toUpperCase() });
 }
 
 /**

@@ -45,6 +45,7 @@ const MAX_AGENT_BYTES = 256 * 1024;
 const common = { tags: ['agent'], security: [{ storeToken: [] }] };
 const errors = { ...bodyErrors, 401: bearerCodes };
 const withEnv = { ...errors, 409: 'AGENT_ENV_MISMATCH' };
+const withHost = { ...errors, 409: 'AGENT_ENV_MISMATCH, HOST_CLONED' };
 
 /** Registers the agents' calls in a separate scope, which ignores unknown fields. */
 export async function registerAgentRoutes(app: FastifyInstance, deps: AgentDependencies): Promise<void> {
@@ -79,14 +80,14 @@ function tokenOf({ token }: FastifyRequest): BearerIdentity {
 
 function addCheckInRoute(scope: FastifyInstance, deps: AgentDependencies): void {
   const summary = 'Report the state of the host, and get the desired state';
-  const response = { 200: success(200, Orders), ...failures(withEnv) };
+  const response = { 200: success(200, Orders), ...failures(withHost) };
   scope.route<{ Body: CheckIn }>({
     method: 'POST',
     url: '/v1/agent/check-in',
     bodyLimit: MAX_AGENT_BYTES,
     config: { lane: 'agent' },
     schema: { ...common, operationId: 'check-in', summary, body: CheckIn, response },
-    handler: (request) => checkIn(deps, { token: tokenOf(request), request: request.body }),
+    handler: (request) => checkIn(deps, { token: tokenOf(request), request: request.body, address: request.ip }),
   });
 }
 

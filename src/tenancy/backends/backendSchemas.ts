@@ -62,7 +62,36 @@ const backend = {
   purge_volumes: Type.Boolean(),
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
   locked_at: Nullable({ ...Timestamp, description: 'When it was locked: all calls of its host are refused since.' }),
+  cloned_at: Nullable({
+    ...Timestamp,
+    description: 'Since when two hosts use its token. Both are refused until an operator accepts one.',
+  }),
 };
+
+const HostId = Nullable(Type.String({ description: 'Null where the agent of the host cannot read it.' }));
+
+/** A machine in one of its boots that has used the token of a backend. */
+const Copy = Type.Object(
+  {
+    machine: { ...HostId, description: 'Derived from /etc/machine-id; cloned images may share it.' },
+    boot: { ...HostId, description: 'Id of the boot; new at each boot.' },
+    name: Type.String({ description: 'Host name, as the host reports it.' }),
+    address: Nullable(Type.String({ description: 'Address of its calls.' })),
+    first_seen_at: Timestamp,
+    last_seen_at: Timestamp,
+    role: Type.Enum(['accepted', 'superseded', 'contending', 'refused'], {
+      description:
+        'superseded: a later boot or machine took its place; contending: refused until an operator accepts a host.',
+    }),
+  },
+  { title: 'HostCopy' },
+);
+
+/** The host that an operator accepts, by both ids as the backend shows them. */
+export const ChosenHost = Body({
+  machine: Nullable(Type.String({ maxLength: 64 })),
+  boot: Nullable(Type.String({ maxLength: 36 })),
+});
 
 /** A report with the time at which it was received. */
 export const ReceivedReport = Type.Object(
@@ -96,6 +125,7 @@ export const BackendDetails = Type.Object(
     policy: CheckIn.properties.policy,
     violations,
     containers: Type.Array(Container, { description: 'Containers that its newest check-in reported.' }),
+    copies: Type.Array(Copy, { description: 'The machines and boots that have used its token, the newest first.' }),
     managers: Type.Array(Manager, { description: 'The other managers of its swarm, in its environment.' }),
   },
   { title: 'BackendDetails' },
@@ -134,6 +164,9 @@ export const BackendQuery = Body({
       default: false,
       description: 'True: only hosts that are unhealthy, or whose newest report is refused, failed or unhealthy.',
     }),
+  ),
+  cloned: Type.Optional(
+    Type.Boolean({ default: false, description: 'True: only backends whose token two hosts use.' }),
   ),
   deferred_by: Type.Optional({ ...Deferral, description: 'Only hosts whose changes are deferred for this reason.' }),
   swarm: Type.Optional({ ...SwarmId, description: 'Only managers of this swarm.' }),
@@ -191,6 +224,9 @@ export const Retiring = Type.Object(
         description: 'With swarm: the managers that are retired with it.',
       }),
     ),
+    copies: Type.Optional(
+      Type.Array(Copy, { description: 'Further hosts with its token, which may never take their services down.' }),
+    ),
   },
   { title: 'Retiring' },
 );
@@ -226,6 +262,7 @@ const EnvCounts = Type.Object(
     backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
     behind: Type.Integer({ description: 'Hosts that do not run the desired bundle.' }),
     sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report is not a success.' }),
+    cloned: Type.Integer({ description: 'Backends whose token two hosts use.' }),
     deferred: Type.Record(Type.String(), Type.Integer(), {
       description: 'Number of hosts with deferred changes, by reason.',
     }),

@@ -6,7 +6,7 @@ import type { TenancySettings } from '../config/configKeys.ts';
 import type { AuditDependencies } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { ReceivedReport as StoredReport } from '../store/agents.ts';
-import type { BackendOrder, BackendRow, Labels, PendingStepRow, SortColumn } from '../store/database.ts';
+import type { BackendOrder, BackendRow, HostHistory, Labels, PendingStepRow, SortColumn } from '../store/database.ts';
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
 import type { Backend, BackendDetails, ReceivedReport } from './backendSchemas.ts';
 
@@ -52,6 +52,7 @@ export function backendView(
     purge_volumes: row.purge_volumes === 1,
     finished: JSON.parse(row.finished) as FinishingStep[],
     locked_at: row.locked_at === null ? null : toTime(row.locked_at),
+    cloned_at: row.cloned_at === null ? null : toTime(row.cloned_at),
   };
 }
 
@@ -77,9 +78,29 @@ export function backendDetails(row: BackendRow, { pending, newest, managers, ...
     host: checkIn?.host ?? null,
     ...settingsOf(checkIn),
     containers: checkIn?.containers ?? [],
+    copies: copiesOf(row),
     managers: managers.filter(({ id }) => id !== row.id).map(managerView),
     ...deferringFactsOf(checkIn),
   };
+}
+
+/** The machines and boots that have used the token of a backend, the newest first. */
+export function copiesOf({
+  hosts,
+  last_seen_at,
+}: Pick<BackendRow, 'hosts' | 'last_seen_at'>): BackendDetails['copies'] {
+  const { copies } = hosts === null ? { copies: [] } : (JSON.parse(hosts) as HostHistory);
+  return copies
+    .map(({ named: _, ...copy }) => ({
+      ...copy,
+      last_seen_at: copy.role === 'accepted' ? (last_seen_at ?? copy.last_seen_at) : copy.last_seen_at,
+    }))
+    .toSorted((one, other) => other.last_seen_at - one.last_seen_at)
+    .map((copy) => ({
+      ...copy,
+      first_seen_at: toTime(copy.first_seen_at),
+      last_seen_at: toTime(copy.last_seen_at),
+    }));
 }
 
 /** The reported settings of a host, and its violations of them. */
@@ -154,11 +175,11 @@ interface SilenceLimits {
 }
 
 /**
- * Whether a host is healthy now. Null if it has never checked in, is offline, or has missed the check-ins of three of
+ * Whether a host is healthy now. Null if it has never checked in, is cloned or offline, or has missed the check-ins of three of
  * its intervals (one day for a laptop). A newest report of `unhealthy` outweighs the check-in of the same tick.
  */
 function hostHealth(row: BackendRow, limits: SilenceLimits): boolean | null {
-  if (row.healthy === null || isSilent(row, limits)) return null;
+  if (row.healthy === null || row.cloned_at !== null || isSilent(row, limits)) return null;
   const trouble = row.trouble && outcomeOfTrouble(row.trouble);
   return row.healthy === 1 && trouble !== 'unhealthy';
 }

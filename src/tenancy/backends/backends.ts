@@ -1,5 +1,6 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import { skipDown } from '../agents/agents.ts';
+import { acceptHost, type HostPair } from '../agents/clones.rules.ts';
 import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
@@ -14,18 +15,26 @@ import {
   findBackend,
   isShared,
   listManagers,
+  setHosts,
   setLabels,
   setLock,
   setTrouble,
 } from '../store/backends.ts';
-import type { BackendRow, Labels, Place } from '../store/database.ts';
+import type { BackendRow, HostHistory, Labels, Place } from '../store/database.ts';
 import { findBundleTrust, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { RETIRED } from '../webhooks/event.rules.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { type BackendDependencies, backendDetails, reportView, silenceLimits, swarmOf } from './backendViews.ts';
+import {
+  type BackendDependencies,
+  backendDetails,
+  copiesOf,
+  reportView,
+  silenceLimits,
+  swarmOf,
+} from './backendViews.ts';
 import type { BackendDetails, ReceivedReport, Retiring } from './backendSchemas.ts';
 
 /** An operator's request about one backend. */
@@ -105,6 +114,33 @@ export async function lockBackend(
   return readBackend(deps, call);
 }
 
+/**
+ * Accepts one of the hosts that use the token of a backend, and refuses the others. Throws 404, and 409
+ * `HOST_NOT_CONTESTED` if there is no such host, or only one.
+ */
+export async function acceptCopy(
+  deps: BackendDependencies,
+  { caller, pair, ...call }: BackendCall & { caller: AuditCaller; pair: HostPair },
+): Promise<BackendDetails> {
+  for (let isKept = false; !isKept;) {
+    const row = await requireBackend(deps, call);
+    const { env } = row;
+    const hosts = acceptHost(row.hosts === null ? null : (JSON.parse(row.hosts) as HostHistory), pair);
+    if (hosts === null) {
+      const message = `the backend ${row.id} knows no such host, or only one`;
+      throw conflict({ code: 'HOST_NOT_CONTESTED', message, env });
+    }
+    isKept = await deps.store.transaction().execute(async (work) => {
+      if (!(await setHosts(work, row, hosts))) return false;
+      const now = deps.clock();
+      if (row.cloned_at !== null) await announce(work, { type: 'backend.accepted', now, env, backend: row });
+      await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env }));
+      return true;
+    });
+  }
+  return readBackend(deps, call);
+}
+
 /** A page of the reports of a backend, newest first. */
 export async function listReports(
   deps: BackendDependencies,
@@ -129,7 +165,7 @@ interface RetireCall extends BackendCall {
 /**
  * Starts the retirement of a backend, or of all managers of its swarm; a repeated request changes the parts that are
  * not done yet. Nothing is taken down while another manager remains. Throws 404, and 409: `CONFIRM_REQUIRED`,
- * `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE` and `BACKEND_LEADS`.
+ * `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE`, `BACKEND_LEADS` and `BACKEND_CLONED`.
  */
 export async function retireBackend(deps: BackendDependencies, call: RetireCall): Promise<Retiring> {
   const row = await requireBackend(deps, call);
@@ -145,7 +181,11 @@ export async function retireBackend(deps: BackendDependencies, call: RetireCall)
     const states: Pick<BackendRow, 'id' | 'state'>[] = [];
     for (const each of retiring) states.push({ id: each.id, state: await stateAfter(deps, work, each) });
     const [own = row, ...rest] = states;
-    return { id: own.id, state: own.state, ...(call.isWholeSwarm && { others: rest }) };
+    const copies = retiring.flatMap(copiesOf).filter(({ role }) => role === 'contending' || role === 'refused');
+    return {
+      ...{ id: own.id, state: own.state, ...(call.isWholeSwarm && { others: rest }) },
+      ...(copies.length > 0 && { copies }),
+    };
   });
 }
 
@@ -165,9 +205,17 @@ async function beginRetirement(
   work: Store,
   { id, force, purgeVolumes, caller }: RetireCall,
 ): Promise<BackendRow> {
-  const change = { event: { type: 'RETIRE', force, purgeVolumes }, now: deps.clock() } as const;
+  const change = {
+    event: { type: 'RETIRE', force, purgeVolumes },
+    now: deps.clock(),
+    columns: { cloned_at: null },
+    when: ({ cloned_at }: BackendRow) => force || cloned_at === null,
+  } as const;
+  const before = await findBackend(work, id);
   const row = await changeBackend(work, id, change);
   if (row === null) throw await refusalOf(work, id);
+  if ((before?.cloned_at ?? null) !== null)
+    await announce(work, { type: 'backend.accepted', now: change.now, env: row.env, backend: row, code: RETIRED });
   await addAuditEntry(work, auditEntry(deps, caller, { target: id, env: row.env }));
   await announceEnd(work, row, change.now);
   return row;
@@ -187,6 +235,10 @@ async function announceEnd(work: Store, backend: BackendRow & { previous: Backen
 async function refusalOf(work: Store, id: string) {
   const row = await findBackend(work, id);
   if (row === null) return notFound('backend');
+  if (row.cloned_at !== null) {
+    const message = `two hosts use the token of the backend ${id}: accept one first, because only that one is taken down; force: true takes down every one that checks in before the first has finished`;
+    return conflict({ code: 'BACKEND_CLONED', message, env: row.env });
+  }
   if (row.state !== 'offline') return retired(row.env);
   const message = `the backend ${id} is offline; force: true retires it nevertheless`;
   return conflict({ code: 'BACKEND_OFFLINE', message, env: row.env });

@@ -6,6 +6,7 @@ import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rollouts.ts';
 import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
 import { listCheckIns } from '../store/agents.ts';
+import { listCloned } from '../store/backends.ts';
 import { findBundleTrusts } from '../store/envs.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
@@ -20,6 +21,7 @@ interface BackendsQuery {
   search?: string | undefined;
   isBehind?: boolean | undefined;
   isSick?: boolean | undefined;
+  isCloned?: boolean | undefined;
   deferredBy?: Deferral | undefined;
   swarmId?: string | undefined;
   order: BackendOrder;
@@ -34,9 +36,9 @@ interface BackendsQuery {
  */
 export async function listBackends(
   deps: BackendDependencies,
-  { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, swarmId, ...page }: BackendsQuery,
+  { operator, env, states, search = '', deferredBy, swarmId, ...page }: BackendsQuery,
 ): Promise<{ backends: Backend[]; next: string | null }> {
-  const { order, limit } = page;
+  const { order, limit, isBehind = false, isSick = false, isCloned = false } = page;
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const after = page.after === undefined ? null : backendPlaceOf(page.after, order.column);
   if (page.after !== undefined && after === null) {
@@ -52,6 +54,7 @@ export async function listBackends(
     search: search === '' ? null : search,
     isBehind,
     isSick,
+    isCloned,
     deferredBy: deferredBy ?? null,
     swarmId: swarmId ?? null,
   };
@@ -71,8 +74,12 @@ export async function listBackends(
 /** Counts backends by version, state and health in the environments that an operator may see. */
 export async function readFleet({ store }: { store: Store }, { permissions }: Operator): Promise<Fleet> {
   const names = visibleEnvs(permissions);
-  const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
-  return countFleet(groups, desired);
+  const [groups, desired, cloned] = await Promise.all([
+    countGroups(store, names),
+    readDesired(store, names),
+    listCloned(store, names),
+  ]);
+  return countFleet(groups, { ...desired, cloned });
 }
 
 /** Counts the hosts of each environment with trusted signers whose own trusted signers differ. */
@@ -97,13 +104,15 @@ interface Desired {
   envs: readonly EnvRow[];
   rollouts: readonly RolloutRow[];
   of: (group: BackendGroup) => string | null;
+  /** Backends with a conflict between hosts. */
+  cloned: readonly { env: string }[];
 }
 
 /** 0.10 comes after 0.9. */
 const byVersion = new Intl.Collator('en', { numeric: true });
 
 /** Counts the backends of environments. */
-function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of }: Desired): Fleet {
+function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of, cloned }: Desired): Fleet {
   const byEnv = Map.groupBy(groups, ({ env }) => env);
   const views = envs.map(({ name, production, desired_sha, rollout_id }) => {
     const own = byEnv.get(name) ?? [];
@@ -113,6 +122,7 @@ function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of }: Des
       ...{ name, production: production === 1, desired_sha, backends: sumBy(own, ({ state }) => state) },
       behind: sum(hosts.filter((group) => isBehind(group, of(group)))),
       sick: sum(hosts.filter(isSick)),
+      cloned: cloned.filter(({ env }) => env === name).length,
       deferred: sumBy(hosts, ({ deferred_by }) => deferred_by),
       rollout: rollout ? { id: rollout.id, state: rollout.state } : null,
     };

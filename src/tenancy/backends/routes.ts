@@ -8,6 +8,7 @@ import {
   BackendList,
   BackendParams,
   BackendQuery,
+  ChosenHost,
   Fleet,
   InstallKit,
   NewBackend,
@@ -17,7 +18,15 @@ import {
   Retirement,
   Retiring,
 } from './backendSchemas.ts';
-import { createBackend, labelBackend, listReports, lockBackend, readBackend, retireBackend } from './backends.ts';
+import {
+  acceptCopy,
+  createBackend,
+  labelBackend,
+  listReports,
+  lockBackend,
+  readBackend,
+  retireBackend,
+} from './backends.ts';
 import { listBackends, readFleet } from './fleet.ts';
 
 const route = routesFor<KitDependencies>();
@@ -35,9 +44,10 @@ export const backendRoutes = [
     target: ({ query }) => query.env ?? '',
     handle: async (deps, { operator, query }) => {
       const { env, state, q: search, behind: isBehind, sick: isSick, deferred_by: deferredBy, swarm: swarmId } = query;
+      const { cloned: isCloned } = query;
       const { sort, after, limit = DEFAULT_LIMIT } = query;
       const [states, order] = [parseStates(state), parseOrder(sort)];
-      const page = { search, isBehind, isSick, deferredBy, swarmId, order, after, limit };
+      const page = { search, isBehind, isSick, isCloned, deferredBy, swarmId, order, after, limit };
       return answer(200, await listBackends(deps, { operator, env, states, ...page }));
     },
   }),
@@ -124,13 +134,29 @@ export const backendRoutes = [
   ),
   route({
     method: 'POST',
+    url: '/v1/backends/:id/accept',
+    role: 'admin',
+    summary: 'Accept one of the hosts that use the token of a backend; the others are refused',
+    params: BackendParams,
+    body: ChosenHost,
+    responses: { 200: BackendDetails },
+    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'HOST_NOT_CONTESTED' },
+    act: 'backend.accept',
+    handle: async (deps, { operator, caller, params, body: { machine, boot } }) =>
+      answer(200, await acceptCopy(deps, { operator, caller, id: params.id, pair: { machine, boot } })),
+  }),
+  route({
+    method: 'POST',
     url: '/v1/backends/:id/retire',
     role: 'admin',
     summary: 'Retire a backend',
     params: BackendParams,
     body: Retirement,
     responses: { 202: Retiring },
-    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'CONFIRM_REQUIRED, BACKEND_LEADS, BACKEND_OFFLINE, BACKEND_RETIRED' },
+    errors: {
+      404: 'BACKEND_NOT_FOUND',
+      409: 'CONFIRM_REQUIRED, BACKEND_LEADS, BACKEND_OFFLINE, BACKEND_CLONED, BACKEND_RETIRED',
+    },
     act: 'backend.retire',
     handle: async (deps, { operator, caller, params, body }) => {
       const { confirm = false, force = false, purge_volumes: purgeVolumes = false, swarm: isWholeSwarm = false } = body;

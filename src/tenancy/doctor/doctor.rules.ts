@@ -49,6 +49,17 @@ export function checkAttempt(
   return checkResult(name, target, 'unknown' in attempt ? [{ problem: attempt.unknown, fix }] : []);
 }
 
+/** Checks that no two hosts use the token of one backend. */
+export function checkClones(cloned: Fact<readonly { id: string; env: string; site: string }[]>): Check {
+  const name = 'hosts';
+  if ('unknown' in cloned) return unknownCheck(name, 'the store cannot be read');
+  const findings = cloned.known.map(({ id, env, site }) => ({
+    problem: `two hosts use the token of backend ${id} (site ${site}, environment ${env}), and both are refused`,
+    fix: `deployctl backend accept ${id}`,
+  }));
+  return checkResult(name, 'no two of them use one token', findings);
+}
+
 /** The cure that the error of the store names; else `unnamed`. */
 export function storeFix(store: Fact<unknown>, unnamed: string): string {
   const problem = 'unknown' in store ? store.unknown : '';

@@ -7,6 +7,7 @@ import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { captureOutput, initialize, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
 import { doctor } from './doctor.ts';
+import { checkClones } from './doctor.rules.ts';
 
 let dir: string;
 let config: string;
@@ -68,6 +69,7 @@ it('finds each fault independently', async () => {
     files: ['wrong', `${dir}/nothing does not exist`, expect.stringContaining('mesh has mode 0604')],
     'set-up': ['wrong', expect.stringMatching(/^secretstore: read of sys\/mounts: ECONNREFUSED/)],
     store: ['well'],
+    hosts: ['well'],
     keys: ['well'],
     public_url: ['wrong', expect.stringContaining('does not publish the signing key')],
     certificate: ['wrong', expect.stringContaining('tls.key: ')],
@@ -77,6 +79,13 @@ it('finds each fault independently', async () => {
     mesh: ['wrong', expect.stringMatching(/^mesh controller: /)],
   });
   expect(text).not.toContain('canary');
+});
+
+it('finds a backend whose token two hosts use', () => {
+  const backend = { id: 'b-1', env: 'eu-1', site: 'fra' };
+  const { status, findings } = checkClones({ known: [backend] });
+  expect([status, findings]).toMatchObject(['failed', [{ fix: 'deployctl backend accept b-1' }]]);
+  expect(checkClones({ known: [] }).status).toBe('passed');
 });
 
 it('finds an OpenID provider that does not answer', async () => {

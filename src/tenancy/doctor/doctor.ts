@@ -35,10 +35,12 @@ import {
   connectSecretstore,
 } from '../server/createTenancy.ts';
 import { readTlsFiles, TlsFilesError } from '../server/startServer.ts';
+import { listCloned } from '../store/backends.ts';
 import {
   type CertificateFacts,
   checkAttempt,
   checkCertificate,
+  checkClones,
   checkNamedFiles,
   checkPublishedKeys,
   checkSetup,
@@ -139,7 +141,7 @@ const probeBounds = { timeoutMs: 5000, maxBytes: 1_048_576, maxSockets: 1 };
  */
 async function checkService(settings: TenancySettings, publicCa: string | null): Promise<Check[]> {
   const { public_url: url } = settings;
-  const store = await attempt(() => withCurrentStore(settings, async () => undefined));
+  const store = await attempt(() => withCurrentStore(settings, (open) => listCloned(open, null)));
   const keys = await attempt(() => readKeys(settings));
   const jwks = await attempt(() => get(url, '/.well-known/jwks.json', publicCa));
   const kids = 'known' in keys ? { known: kidsOf(keys.known.jwks()) } : keys;
@@ -151,6 +153,7 @@ async function checkService(settings: TenancySettings, publicCa: string | null):
       target: settings.key_file,
       fix: storeFix(store, storeFix(keys, `put the right key file at ${settings.key_file}`)),
     }),
+    checkClones(store),
     checkPublishedKeys(publishedKids(jwks), kids, { url, ca: publicCa }),
     checkCertificate(await attempt(() => readCertificate(settings)), new Date()),
     ...(await checkSecretstore(settings, keys)),

@@ -25,6 +25,9 @@ type AgentColumn =
   | 'transport'
   | 'oldest_generation'
   | 'locked_at'
+  | 'hosts'
+  | 'cloned_at'
+  | 'last_seen_at'
   | 'state_since'
   | 'trouble'
   | 'rollout_id'
@@ -62,6 +65,9 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
       'transport',
       'oldest_generation',
       'locked_at',
+      'hosts',
+      'cloned_at',
+      'last_seen_at',
       'backends.state_since',
       'trouble',
       'envs.production',
@@ -83,6 +89,8 @@ export interface CheckInFacts {
   checkIn: CheckInRequest;
   token: { accessor: string; generation: number };
   now: number;
+  /** The hosts that have used the token, if they have changed. */
+  hosts?: Pick<BackendRow, 'hosts' | 'cloned_at'>;
   /** The progress of the host with the bundle of a rollout; unchanged by default. */
   outcome?: HostOutcome | null;
 }
@@ -94,7 +102,7 @@ export interface CheckInFacts {
 export async function recordCheckIn(
   store: Store,
   read: AgentRow,
-  { checkIn, token, now, outcome = read.rollout_outcome }: CheckInFacts,
+  { checkIn, token, now, hosts = read, outcome = read.rollout_outcome }: CheckInFacts,
 ): Promise<boolean> {
   const next = nextBackend(recordOf(read), { type: 'CHECK_IN' });
   if (next === null) return false;
@@ -115,6 +123,8 @@ export async function recordCheckIn(
     accessor: token.accessor,
     token_generation: token.generation,
     outcome,
+    hosts: hosts.hosts,
+    cloned_at: hosts.cloned_at,
   });
   return numAffectedRows === 1n;
 }
@@ -126,7 +136,17 @@ function printable(version: string): string {
 
 interface CheckInColumns extends Pick<
   BackendRow,
-  'id' | 'revision' | 'state' | 'state_since' | 'check_in' | 'applied_sha' | 'healthy' | 'agent_version' | 'deferred_by'
+  | 'id'
+  | 'revision'
+  | 'state'
+  | 'state_since'
+  | 'check_in'
+  | 'applied_sha'
+  | 'healthy'
+  | 'agent_version'
+  | 'deferred_by'
+  | 'hosts'
+  | 'cloned_at'
 > {
   now: number;
   accessor: string;
@@ -150,10 +170,29 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       token_accessor: parameter('accessor'),
       token_generation: parameter('token_generation'),
       rollout_outcome: parameter('outcome'),
+      hosts: parameter('hosts'),
+      cloned_at: parameter('cloned_at'),
     }))
     .where('id', '=', parameter('id'))
     .where('revision', '=', parameter('revision')),
 );
+
+/**
+ * Stores that a host was refused, without the facts of its check-in. Returns false if the backend has changed since it
+ * was read.
+ */
+export async function recordRefusal(
+  work: Store,
+  { id, revision }: Pick<AgentRow, 'id' | 'revision'>,
+  hosts: Pick<BackendRow, 'hosts' | 'cloned_at'>,
+): Promise<boolean> {
+  const update = work.updateTable('backends').set({ ...hosts, revision: revision + 1 });
+  const { numUpdatedRows } = await update
+    .where('id', '=', id)
+    .where('revision', '=', revision)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows === 1n;
+}
 
 /** Updates the time at which a backend was last seen. */
 export async function recordHeartbeat(store: Store, id: string, now: number): Promise<void> {

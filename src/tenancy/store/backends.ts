@@ -9,7 +9,7 @@ import {
   nextBackend,
 } from '../../../machines/backend.ts';
 import type { ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { BackendRow, Labels } from './database.ts';
+import type { BackendRow, HostHistory, Labels } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 
@@ -83,6 +83,31 @@ export async function setLock(work: Store, id: string, now: number | null): Prom
     }))
     .where('id', '=', id)
     .execute();
+}
+
+/** Replaces the hosts of a backend as it was read, and ends its conflict; returns false if it has changed since. */
+export async function setHosts(
+  work: Store,
+  { id, revision }: Pick<BackendRow, 'id' | 'revision'>,
+  hosts: HostHistory | null,
+): Promise<boolean> {
+  const columns = { cloned_at: null, revision: revision + 1, ...(hosts && { hosts: JSON.stringify(hosts) }) };
+  const update = work.updateTable('backends').set(columns).where('id', '=', id).where('revision', '=', revision);
+  return (await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+}
+
+/** Backends with a conflict between hosts, in some environments or in all (null). */
+export function listCloned(
+  store: Store,
+  envs: readonly string[] | null,
+): Promise<Pick<BackendRow, 'id' | 'env' | 'site' | 'cloned_at'>[]> {
+  const query = store
+    .selectFrom('backends')
+    .select(['id', 'env', 'site', 'cloned_at'])
+    .where('cloned_at', 'is not', null)
+    .orderBy('env')
+    .orderBy('id');
+  return (envs === null ? query : query.where('env', 'in', envs)).execute();
 }
 
 /** The row of a backend; null if there is none. */

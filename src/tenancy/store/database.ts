@@ -265,6 +265,30 @@ type Json<T> = string & { readonly json?: T };
 /** Labels of a backend, by which operators select it. */
 export type Labels = Record<string, string>;
 
+/** A machine in one of its boots that has used the token of a backend. */
+export interface HostCopy {
+  /** Null where its agent cannot read the id. */
+  machine: string | null;
+  boot: string | null;
+  /** Its host name, as it reports it. */
+  name: string;
+  /** The address of its calls. */
+  address: string | null;
+  first_seen_at: number;
+  /** Of the accepted one, the time at which it was accepted; the backend has the last check-in. */
+  last_seen_at: number;
+  /** `superseded`: a later boot or machine took its place. `contending`: until an operator has accepted a host. */
+  role: 'accepted' | 'superseded' | 'contending' | 'refused';
+  /** An operator has accepted it. */
+  named?: true;
+}
+
+/** The hosts that have used tokens of one generation. */
+export interface HostHistory {
+  generation: number;
+  copies: HostCopy[];
+}
+
 /** Backends: the service's records of hosts. */
 interface BackendTable {
   id: string;
@@ -286,6 +310,10 @@ interface BackendTable {
   finished: Json<FinishingStep[]>;
   /** When an operator locked it; null if it is not locked. */
   locked_at: Generated<number | null>;
+  /** The hosts that have used its token; null before the first check-in with a machine or a boot. */
+  hosts: Generated<Json<HostHistory> | null>;
+  /** Since when two hosts use its token and nobody has accepted one of them; null if there is no such conflict. */
+  cloned_at: Generated<number | null>;
   /** When it entered its state. */
   state_since: number;
   last_seen_at: number | null;

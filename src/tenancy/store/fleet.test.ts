@@ -34,6 +34,7 @@ const everything: BackendFilter = {
   search: null,
   isBehind: false,
   isSick: false,
+  isCloned: false,
   deferredBy: null,
   swarmId: null,
 };

@@ -16,6 +16,8 @@ export interface BackendFilter {
   isBehind: boolean;
   /** Only backends that are unhealthy, or whose newest report shows a problem. */
   isSick: boolean;
+  /** Only backends whose token two hosts use. */
+  isCloned: boolean;
   /** Only hosts that defer work for this reason; null for all. */
   deferredBy: Deferral | null;
   /** Only managers of this swarm; null for all. */
@@ -82,13 +84,15 @@ const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
 
 type Where = ExpressionBuilder<Database, 'backends'>;
 
-function conditions(where: Where, { envs, states, search, isBehind, isSick, deferredBy, swarmId }: BackendFilter) {
+function conditions(where: Where, { envs, states, search, isBehind, isSick, ...filter }: BackendFilter) {
+  const { isCloned, deferredBy, swarmId } = filter;
   return [
     where('state', 'in', states ?? allStates),
     ...(envs === null ? [] : [where('env', 'in', envs)]),
     ...(search === null ? [] : [matches(search.toLowerCase())]),
     ...(isBehind || isSick || deferredBy !== null ? [where('state', 'in', hostStates)] : []),
     ...(isBehind ? [isOutdated(where)] : []),
+    ...(isCloned ? [where('cloned_at', 'is not', null)] : []),
     ...(swarmId === null ? [] : [where('swarm_id', '=', swarmId)]),
     ...(deferredBy === null ? [] : [where('deferred_by', '=', deferredBy)]),
     ...(isSick ? [where.or([where('healthy', '=', 0), where('trouble', 'is not', null)])] : []),

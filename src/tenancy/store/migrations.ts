@@ -21,6 +21,7 @@ export const migrations: Record<string, Migration> = {
   '0016-pipelines': { up: addPipelines },
   '0017-locks': { up: addLocks },
   '0018-counters': { up: widenCounters },
+  '0019-host-copies': { up: addHostCopies },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -433,6 +434,18 @@ async function widenCounters(db: Kysely<unknown>): Promise<void> {
   await sql`alter table backends ${sql.join(counters.map((name) => sql`alter column ${sql.id(name)} type bigint`))}`.execute(
     db,
   );
+}
+
+/** The hosts that have used the token of a backend, and the backends that were cloned, which are few. */
+async function addHostCopies({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('backends').addColumn('hosts', 'text').execute();
+  await schema.alterTable('backends').addColumn('cloned_at', 'bigint').execute();
+  await schema
+    .createIndex('backends_by_clone')
+    .on('backends')
+    .columns(['cloned_at', 'env', 'id'])
+    .where('cloned_at', 'is not', null)
+    .execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

@@ -73,6 +73,12 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
       return `${host} is offline`;
     case 'backend.back':
       return `${host} ${code === RETIRED ? 'is being retired' : 'is back'}`;
+    case 'backend.cloned':
+      return `${host} was cloned: two hosts use one token, and neither gets bundles until an operator accepts one`;
+    case 'backend.accepted':
+      return `${host} ${code === RETIRED ? 'is being retired' : 'is no longer in doubt: an operator has accepted one host'}`;
+    case 'backend.changed':
+      return `${host} ${code === 'MOVED' ? 'runs on another machine' : 'was rebooted'}`;
     case 'rollout.halted':
       return `the rollout of ${bundle} in environment ${env} was halted${haltOf(rollout)}`;
     case 'rollout.resumed':
@@ -116,6 +122,9 @@ const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
   'backend.recovered': null,
   'backend.offline': 'warning',
   'backend.back': null,
+  'backend.cloned': 'error',
+  'backend.accepted': null,
+  'backend.changed': 'info',
   'rollout.halted': 'error',
   'rollout.resumed': null,
   'rollout.aborted': null,
@@ -138,15 +147,22 @@ function pagerDutyBody(event: WebhookEvent, { routingKey, source }: { routingKey
   return { ...base, event_action: 'trigger', client: 'deployd', payload };
 }
 
-/** The subject of an incident. The health of a backend and its silence are separate subjects. */
+/** The subject of an incident. The health of a backend, its silence, its clones and its changes are separate subjects. */
 function subjectOf({ type, data: { backend, bundle, rollout } }: WebhookEvent): string {
   if (backend !== null) {
-    const isPresence = type === 'backend.offline' || type === 'backend.back';
-    return `backend/${backend.id}/${isPresence ? 'presence' : 'health'}`;
+    return `backend/${backend.id}/${aspects[type] ?? 'health'}`;
   }
   if (rollout !== null) return `rollout/${rollout.id}`;
   return bundle === null ? 'test' : `bundle/${bundle.sha256}`;
 }
+
+const aspects: Partial<Record<Type, string>> = {
+  'backend.offline': 'presence',
+  'backend.back': 'presence',
+  'backend.cloned': 'clone',
+  'backend.accepted': 'clone',
+  'backend.changed': 'host',
+};
 
 /** Name of the query parameter with the integration key of PagerDuty, which is sent in the body. */
 const ROUTING_KEY = 'routing_key';

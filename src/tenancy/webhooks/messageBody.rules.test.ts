@@ -64,6 +64,15 @@ it.each([
   ['backend.offline', 'db-1.example (db-1.example, environment eu-1) is offline'],
   ['backend.back', 'db-1.example (db-1.example, environment eu-1) is back'],
   [
+    'backend.cloned',
+    'db-1.example (db-1.example, environment eu-1) was cloned: two hosts use one token, and neither gets bundles until an operator accepts one',
+  ],
+  [
+    'backend.accepted',
+    'db-1.example (db-1.example, environment eu-1) is no longer in doubt: an operator has accepted one host',
+  ],
+  ['backend.changed', 'db-1.example (db-1.example, environment eu-1) was rebooted'],
+  [
     'rollout.halted',
     'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was halted: 3 hosts failed',
   ],
@@ -74,7 +83,7 @@ it.each([
   expect(bodyOf(eventOf(occurrence(type)), 'slack')['text']).toBe(text);
 });
 
-it.each(['backend.recovered', 'backend.back'] as const)(
+it.each(['backend.recovered', 'backend.back', 'backend.accepted'] as const)(
   'describes %s of a retiring backend as a retirement',
   (type) => {
     const { body } = messageOf(eventOf({ ...occurrence(type), code: RETIRED }), { target, format: 'slack', source });
@@ -110,6 +119,9 @@ it('sends the key to PagerDuty in the body instead of the URL, with one incident
     'backend.recovered: resolve deployd/backend/b-1/health',
     'backend.offline: trigger deployd/backend/b-1/presence',
     'backend.back: resolve deployd/backend/b-1/presence',
+    'backend.cloned: trigger deployd/backend/b-1/clone',
+    'backend.accepted: resolve deployd/backend/b-1/clone',
+    'backend.changed: trigger deployd/backend/b-1/host',
     'rollout.halted: trigger deployd/rollout/r-1',
     'rollout.resumed: resolve deployd/rollout/r-1',
     'rollout.aborted: resolve deployd/rollout/r-1',
