@@ -193,7 +193,7 @@ function requestOf({ settings, state, version }: CheckInDependencies, observed: 
   };
 }
 
-/** The ids by which the tenancy service tells copies of a host apart; unknown ones are omitted. */
+/** The ids in which copies of a host differ; unknown ones are omitted. */
 function machineAndBoot(): Pick<CheckInRequest['host'], 'machine' | 'boot'> {
   const [machineId, boot] = [readMachineId(), bootId()];
   return {
@@ -202,7 +202,7 @@ function machineAndBoot(): Pick<CheckInRequest['host'], 'machine' | 'boot'> {
   };
 }
 
-/** Null where there is none; systemd writes `uninitialized` into images. */
+/** Null without an id; systemd writes `uninitialized` into images. */
 function readMachineId(): string | null {
   try {
     const id = readRegularFile('/etc/machine-id').toString('latin1').trim();

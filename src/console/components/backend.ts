@@ -92,7 +92,7 @@ export function copyTable(
   ];
   const hint =
     cloned_at === null
-      ? 'One host was accepted. The others are refused: give each a backend of its own, or remove deployd there.'
+      ? 'One host was accepted. The others are refused: create a separate backend for each, or remove deployd there.'
       : 'Compare /proc/sys/kernel/random/boot_id on each host with the boots below, and accept the true one.';
   return html`<h2>Hosts with its token</h2>
     <p>${hint}</p>

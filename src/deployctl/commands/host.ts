@@ -125,7 +125,7 @@ async function acceptCopy(session: Session, [id, boot]: [string, string | undefi
   const lines = [
     `backend ${id} is served to ${describeCopy(chosen)}`,
     ...refused.map((copy) => `refused: ${describeCopy(copy)}`),
-    'give each other host that should run on a backend and a kit of its own, and remove deployd from the rest',
+    'create a separate backend for each other host that should keep deployd, and remove deployd from the rest',
   ];
   return { json, text: lines.join('\n') };
 }

@@ -166,5 +166,7 @@ it('names the hosts and the command, and what a refused copy is to do', () => {
     '2 hosts check in with the token of backend b-1: web (boot 1), web (boot 4); an operator must accept one: deployctl backend accept b-1',
   );
   backend.play('+A');
-  expect(refusalText(backend.known, 'b-1')).toMatch(/accepted another host .* a kit of a backend of its own$/);
+  expect(refusalText(backend.known, 'b-1')).toMatch(
+    /accepted another host .* create a separate backend for this host and install its kit$/,
+  );
 });

@@ -178,7 +178,7 @@ function idsOf(found: HostPair, { machine, boot }: HostPair): HostPair {
   return { machine: found.machine ?? machine, boot: found.boot ?? boot };
 }
 
-/** True for an unknown boot of a refused copy: by its machine or its name, if those of the accepted one differ. */
+/** True for an unknown boot of a refused copy: by its machine or its name, if the accepted one has another. */
 function resembles({ copies }: HostHistory, pair: HostPair, { host }: Sighting): boolean {
   const current = copies.find(({ role }) => role === 'accepted');
   if (current === undefined) return false;
@@ -190,7 +190,7 @@ function resembles({ copies }: HostHistory, pair: HostPair, { host }: Sighting):
   });
 }
 
-/** Adds a copy, and forgets others: first superseded ones, then refused ones, the oldest first. */
+/** Adds a copy, and discards others: first superseded ones, then refused ones, the oldest first. */
 function add({ generation, copies }: HostHistory, copy: HostCopy): HostHistory {
   if (copies.length < MAX_COPIES) return { generation, copies: [...copies, copy] };
   const order = ['superseded', 'refused', 'contending', 'accepted'];
@@ -218,7 +218,7 @@ export function acceptHost(history: HostHistory | null, pair: HostPair): HostHis
 /** The message with which a host is refused. */
 export function refusalText({ history, clonedAt }: Pick<HostVerdict, 'history' | 'clonedAt'>, id: string): string {
   if (clonedAt === null)
-    return `an operator accepted another host for backend ${id}; this copy of it is refused: remove deployd here, or install it with a kit of a backend of its own`;
+    return `an operator accepted another host for backend ${id}; this copy of it is refused: remove deployd here, or create a separate backend for this host and install its kit`;
   const hosts = history?.copies.filter(({ role }) => role === 'contending') ?? [];
   const names = hosts.map(({ name, boot }) => `${name}${boot === null ? '' : ` (boot ${boot.slice(0, 8)})`}`);
   return `${hosts.length} hosts check in with the token of backend ${id}: ${names.join(', ')}; an operator must accept one: deployctl backend accept ${id}`;
