@@ -218,7 +218,8 @@ export function policyDigest({ policy }: Pick<Settings, 'policy'>, sha: Sha): st
 
 /**
  * The parts of the applied release that the policy no longer allows. They are looked for when the policy or the release
- * has changed, and on every tick while there are any. If the release cannot be read, the last result remains.
+ * has changed, and on every tick while there are any. If the release cannot be read, the last result remains; a release of
+ * a swarm that is not on this host is a fault.
  */
 export async function policyViolations(deps: JudgeDependencies, signal: AbortSignal): Promise<readonly Violation[]> {
   const { settings, state } = deps;
@@ -227,6 +228,8 @@ export async function policyViolations(deps: JudgeDependencies, signal: AbortSig
   const digest = policyDigest(settings, applied_sha);
   if (isClean(judged, digest)) return [];
   const violations = await violationsIn(deps, applied_sha, signal);
+  if (violations === null && settings.orchestrator === 'swarm' && !(await deps.releases.exists(applied_sha)))
+    throw failedFault('RELEASE_INCOMPLETE', 'another manager applied it, and its files are not on this host yet');
   if (violations === null) return judged?.violations ?? [];
   await record(deps, { digest, violations });
   return violations;

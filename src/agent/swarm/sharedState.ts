@@ -65,7 +65,12 @@ export class SharedState implements StateStore {
   async follow({ node, acts }: { node: string; acts: boolean }): Promise<void> {
     const { file, facts } = this.#parts;
     const seen = await facts.readState();
-    await file.update(seen.seen === null ? { ...seen.state.facts, ...outlivesSwarm(file.state) } : seen.state.facts);
+    const isOther = seen.state.facts.applied_sha !== file.state.applied_sha;
+    await file.update({
+      ...seen.state.facts,
+      ...(seen.seen === null && outlivesSwarm(file.state)),
+      ...(isOther && { judged: { digest: '', violations: [] } }),
+    });
     this.#node = node;
     this.#record = seen.state.record;
     this.#seen = acts ? seen : null;

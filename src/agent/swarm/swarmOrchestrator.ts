@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failedFault } from '../../../machines/fault.ts';
+import { failedFault, Fault } from '../../../machines/fault.ts';
+import { formatRefusal } from '../../../machines/refusals.ts';
 import type { Bundle, DesiredState, ObservedState, Sha } from '../../../machines/types.ts';
 import { diskFault } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
@@ -106,6 +107,9 @@ async function forgetSecrets({ deps, state }: SwarmDependencies, acts: boolean):
   if (!acts && applied_sha === null) await releases.current.remove();
 }
 
+/** Largest number of images that registries are asked for at the same time. */
+const digestsAtOnce = 8;
+
 /**
  * Asks registries for the digest of each image of a bundle, so that every node gets the same one, now and after a revert.
  * The nodes pull by themselves. Throws `PULL_FAILED`.
@@ -118,9 +122,14 @@ export async function pinImages(
   const { deps, digests } = context;
   const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
   deps.vault.noteUntrackedSecrets(); // tokens of registries
-  try {
-    for (const [service, rendered] of release.services) {
-      const image = deps.vault.reveal(rendered.image);
+  const users = new Map<string, string>();
+  for (const [service, { image }] of release.services) {
+    const reference = deps.vault.reveal(image);
+    users.set(reference, users.get(reference) ?? service);
+  }
+  const waiting = users.entries();
+  const ask = async (): Promise<void> => {
+    for (const [image, service] of waiting) {
       const digest = await imageDigest(image, access).catch((error: unknown) => {
         if (!(error instanceof RegistryError)) throw error;
         const why = deps.vault.isSecretFree(registryOf(image)) ? error.message : 'its registry cannot be asked';
@@ -128,6 +137,9 @@ export async function pinImages(
       });
       digests.set(image, digest);
     }
+  };
+  try {
+    await Promise.all(Array.from({ length: digestsAtOnce }, ask));
   } finally {
     access.close();
   }
@@ -135,7 +147,8 @@ export async function pinImages(
 
 /**
  * Renders a release on this host as an apply would, unless the applied release is already there: the agent of another
- * node may have applied it. Values of secrets are the newest, images come from its record.
+ * node may have applied it. Values of secrets are the newest, images come from its record. A refusal is a failure, with
+ * its code.
  */
 export async function obtainRelease({ deps, state }: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
   const applied = state.record?.sha === sha ? state.record : null;
@@ -143,6 +156,13 @@ export async function obtainRelease({ deps, state }: SwarmDependencies, sha: Sha
   deps.tick.journal.info(`release ${sha} was applied by another manager; its bundle and secrets are fetched`);
   try {
     await render(deps, sha, signal);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.ending !== 'refused') throw error;
+    const why = error.refusals.map(formatRefusal).join('; ');
+    throw failedFault(
+      error.code ?? 'PRIVILEGED_REFUSED',
+      `this host refuses release ${sha}, and does not start it: ${why}`,
+    );
   } finally {
     await deps.releases.clearStaging(sha, signal);
   }
