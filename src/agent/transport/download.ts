@@ -363,14 +363,17 @@ function expectedBytes({ contentLength }: ResponseHead, offset: number): number 
   return offset + (contentLength !== undefined && /^\d{1,15}$/.test(contentLength) ? Number(contentLength) : 0);
 }
 
-/** The target of a redirect: any https URL, or http on loopback; throws PROTOCOL_INVALID for any other. */
+/**
+ * The target of a redirect: any https URL, or from http on loopback another one there; throws PROTOCOL_INVALID for any
+ * other. A service with TLS thus cannot make the host call its own ports.
+ */
 function validateRedirect(location: string | undefined, from: URL): URL {
   const target = location !== undefined && URL.canParse(location, from.href) ? new URL(location, from.href) : null;
-  if (target !== null && target.username === '' && target.password === '' && isSafeUrl(target)) return target;
+  if (target !== null && target.username === '' && target.password === '' && isSafeUrl(target, from)) return target;
   throw failedFault('PROTOCOL_INVALID', `bundle: redirected by ${from.origin} to where the agent does not go`);
 }
 
-function isSafeUrl({ protocol, hostname }: URL): boolean {
+function isSafeUrl({ protocol, hostname }: URL, from: URL): boolean {
   if (protocol === 'https:') return true;
-  return protocol === 'http:' && isLoopback(hostname);
+  return protocol === 'http:' && from.protocol === 'http:' && isLoopback(hostname);
 }
