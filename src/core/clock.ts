@@ -23,7 +23,7 @@ export function bootTimeNow(): BootTime {
   return { boot: bootId(), uptime_s: uptime() };
 }
 
-/** The second one is a bind mount of the first in the package's unit, which hides /proc/sys from the agent. */
+/** The second one is a copy of the first by the package's unit, which hides /proc/sys from the agent. */
 const bootIdFiles = ['/proc/sys/kernel/random/boot_id', '/run/deployd-boot-id'];
 
 /** Id of the boot; '' where the kernel has none. */
