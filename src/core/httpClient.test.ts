@@ -1,8 +1,13 @@
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
 import { createClock } from '../../fixtures/world/servers/clock.ts';
 import { createCa, serverNames } from '../../fixtures/world/servers/crypto/ca.ts';
 import { type Answer, startHttpsServer, type TestServer } from '../../fixtures/world/servers/http/httpsServer.ts';
 import { parseAuthorities } from './certificateAuthorities.ts';
-import { createJsonClient, type JsonClient, type JsonRequest } from './httpClient.ts';
+import { createAgents, closeAgents } from './connector.ts';
+import { createJsonClient, type JsonClient, type JsonRequest, open as openCall, send } from './httpClient.ts';
+import { collectBytes } from './streams.ts';
 
 const ca = createCa();
 const request: JsonRequest = { method: 'POST', path: '/call', headers: { 'x-token': 'canary' }, body: { a: 'canary' } };
@@ -87,4 +92,43 @@ it('repeats a call on a kept connection that the server has closed, once', async
   server.answerNext('/call', { cut: 'head' });
   await expect(client.send(request)).rejects.toMatchObject({ code: 'ECONNRESET' });
   expect(server.requests).toHaveLength(4);
+});
+
+/** Answers the head of an answer as soon as a request is there, and its body in a later segment. */
+const slowBody = `
+const { createServer } = require('node:net');
+const server = createServer({ noDelay: true }, (socket) => socket.on('data', (bytes) => {
+  if (!String(bytes).endsWith('}')) return;
+  socket.write('HTTP/1.1 200 OK\\r\\nContent-Length: 24\\r\\n\\r\\n');
+  setTimeout(() => socket.write('x'.repeat(24)), 2);
+}));
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+`;
+
+const stops: (() => unknown)[] = [];
+afterEach(() => stops.splice(0).forEach((stop) => stop()));
+
+it('takes an answer whose body arrives after its head while the loop is busy', async () => {
+  const child = spawn(process.execPath, ['-e', slowBody], { stdio: ['ignore', 'pipe', 'inherit'] });
+  stops.push(() => child.kill());
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const url = new URL(`http://127.0.0.1:${String(line).trim()}/`);
+  const agents = createAgents({}, { connectTimeoutMs: 5000 });
+  stops.push(() => closeAgents(agents));
+  const call = { url, method: 'PUT', headers: {}, body: '{"a":1}', agents } as const;
+  const limit = { maxBytes: 100, tooLarge: () => new Error('too large') };
+  const sendOnce = async () => (await send(call)).body;
+  const openOnce = async (pauseMs: number) => {
+    const { body } = await openCall(call);
+    await setTimeout(pauseMs);
+    return collectBytes(body, limit);
+  };
+  for (let round = 0; round < 40; round++) {
+    const calls = [sendOnce(), sendOnce(), sendOnce(), openOnce(0), openOnce(3)];
+    const busy = setInterval(() => {
+      for (const end = performance.now() + Math.random() * 6; performance.now() < end;);
+    }, 0);
+    const answers = await Promise.all(calls).finally(() => clearInterval(busy));
+    expect(answers.map(({ length }) => length)).toEqual([24, 24, 24, 24, 24]);
+  }
 });
