@@ -1,4 +1,5 @@
 import got, { RequestError, type Method, type Response } from 'got';
+import { bodyOptions } from '../../src/core/httpClient.ts';
 import { UserError } from '../userError.ts';
 
 /** A request to a server that releases are published to. */
@@ -23,9 +24,10 @@ export async function sendRequest({ method, url, headers = {}, json, body }: Api
   try {
     const response = (await got(url, {
       method,
-      headers,
-      ...(json && { json }),
-      ...(body && { body }),
+      ...bodyOptions(
+        { ...(json && { 'content-type': 'application/json' }), ...headers },
+        json ? JSON.stringify(json) : body,
+      ),
       responseType: 'buffer',
       followRedirect: false,
       throwHttpErrors: false,

@@ -4,8 +4,8 @@ import { setTimeout } from 'node:timers/promises';
 import { createClock } from '../../fixtures/world/servers/clock.ts';
 import { createCa, serverNames } from '../../fixtures/world/servers/crypto/ca.ts';
 import { type Answer, startHttpsServer, type TestServer } from '../../fixtures/world/servers/http/httpsServer.ts';
-import { parseAuthorities } from './certificateAuthorities.ts';
-import { createAgents, closeAgents } from './connector.ts';
+import { createTlsContext, parseAuthorities } from './certificateAuthorities.ts';
+import { closeAgents, createAgents } from './connector.ts';
 import { createJsonClient, type JsonClient, type JsonRequest, open as openCall, send } from './httpClient.ts';
 import { collectBytes } from './streams.ts';
 
@@ -113,7 +113,7 @@ it('takes an answer whose body arrives after its head while the loop is busy', a
   stops.push(() => child.kill());
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const url = new URL(`http://127.0.0.1:${String(line).trim()}/`);
-  const agents = createAgents({}, { connectTimeoutMs: 5000 });
+  const agents = createAgents({ context: createTlsContext(parseAuthorities(ca.pem)!) }, { connectTimeoutMs: 5000 });
   stops.push(() => closeAgents(agents));
   const call = { url, method: 'PUT', headers: {}, body: '{"a":1}', agents } as const;
   const limit = { maxBytes: 100, tooLarge: () => new Error('too large') };

@@ -65,8 +65,7 @@ export async function open(request: GotRequest): Promise<OpenAnswer> {
 function optionsOf({ method, headers, body, timeout }: GotRequest) {
   return {
     method,
-    headers,
-    ...(body !== undefined && { body }),
+    ...bodyOptions(headers, body),
     ...(timeout && { timeout }),
     https: { rejectUnauthorized: true },
     retry: { limit: 0 },
@@ -74,6 +73,15 @@ function optionsOf({ method, headers, body, timeout }: GotRequest) {
     followRedirect: false,
     decompress: false,
   } satisfies OptionsInit;
+}
+
+/**
+ * A whole body is passed as a list of one part. From a text or buffer, got would destroy a request whose answer begins
+ * before the callback of the last write, and with it the rest of the answer (docs/adr/0023-bodies-of-requests.md).
+ */
+export function bodyOptions<Body>(headers: GotRequest['headers'], body: string | Buffer | Body) {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return { headers, ...(body !== undefined && { body }) };
+  return { headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) }, body: [body] };
 }
 
 /** A server may close an idle connection while a call is on its way. */
