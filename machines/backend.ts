@@ -91,7 +91,7 @@ export const backend = setup({
     },
     finishing: {
       description:
-        'Revokes its token, deletes its mesh identity, destroys the secrets of an environment without other backends.',
+        'Revokes its token, deletes its mesh identity, destroys the secrets of an environment without other backends; without a choice, these wait for 7 days.',
       on: {
         FINISH_STEP: [{ guard: 'isLastStep', target: 'retired', actions: 'keepStep' }, { actions: 'keepStep' }],
         RETIRE: 'finishing',
@@ -105,6 +105,9 @@ export type BackendState = SnapshotFrom<typeof backend>['value'];
 
 /** States of backends whose hosts should run the desired bundle. */
 export const hostStates: readonly BackendState[] = ['active', 'offline'];
+
+/** States of backends that nobody retires. */
+export const remainingStates: readonly BackendState[] = ['created', 'invited', ...hostStates];
 
 /** A backend's row, as far as its life is concerned. */
 export interface BackendRecord extends BackendFacts {

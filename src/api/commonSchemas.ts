@@ -51,6 +51,13 @@ export function Nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema
   return Type.Union([schema, Type.Null()]);
 }
 
+/** The end of the grace of an environment's secrets. */
+export const SecretsDestroyAt = Nullable({
+  ...Timestamp,
+  description:
+    'When the secrets of the environment will be destroyed, because its last host is retired; null if they will not be.',
+});
+
 /** An object of a request, which has no other fields. */
 export function Body<Fields extends Record<string, TSchema>>(fields: Fields) {
   return Type.Object(fields, { additionalProperties: false });

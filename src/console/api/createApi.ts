@@ -53,6 +53,7 @@ export function createApi(signal: AbortSignal) {
     secrets: (env: string) => get<SecretList>(path`/v1/envs/${env}/secrets`),
     setSecret: ({ env, key, data }: { env: string; key: string; data: Record<string, string> }) =>
       request<SecretVersion>(path`/v1/envs/${env}/secrets/${key}`, { method: 'PUT', body: { data } }),
+    keepSecrets: (env: string) => request<EnvDetails>(path`/v1/envs/${env}/keep-secrets`, { method: 'POST' }),
     deleteSecret: (env: string, key: string) =>
       request<undefined>(path`/v1/envs/${env}/secrets/${key}`, { method: 'DELETE' }),
     audit: (query: URLSearchParams) => get<AuditLog>(`/v1/audit?${query}`),

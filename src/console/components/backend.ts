@@ -4,9 +4,10 @@ import { unsafeSVG } from 'lit-html/directives/unsafe-svg.js';
 import picture from '../../../docs/machines/backend.svg';
 import type { Backend, BackendDetails, HostCopy, ReceivedReport } from '../api/types.ts';
 import { explain, outcomeTone, stateConditions } from '../core/backends.rules.ts';
-import { hrefOf } from '../core/pages.rules.ts';
+import { hrefOf, may } from '../core/pages.rules.ts';
 import { durationText, segmentsOf, totalOf } from '../core/time.rules.ts';
 import { type Column, table } from './lists.ts';
+import type { Visit } from './page.ts';
 import { conditionBadge, digestChange, facts, fullTime, toneBadge } from './words.ts';
 
 /** The reason why the changes of a host are deferred, by its newest check-in: an operator's hold, or closed windows. */
@@ -29,6 +30,19 @@ export function deferralNotices({ hold, window_opens_at: opening }: BackendDetai
           <p>Its windows are closed; the next one opens ${fullTime(opening, now)}.</p>
         </div>`
   }`;
+}
+
+/** When the secrets of an environment without hosts are destroyed, and a button that keeps them. */
+export function doomNotice(
+  { env, destroyAt }: { env: string; destroyAt: string | null },
+  { visit, now }: { visit: Visit; now: number },
+): TemplateResult | typeof nothing {
+  if (destroyAt === null) return nothing;
+  const keep = () => void visit.act('The secrets are kept.', () => visit.api.keepSecrets(env));
+  return html`<div class="notice bad">
+    <p>The last host of ${env} is retired: its secrets are destroyed ${fullTime(destroyAt, now)}.</p>
+    ${may(visit.caller, 'deployer', env) ? html`<p><button @click=${keep}>Keep the secrets</button></p>` : nothing}
+  </div>`;
 }
 
 /** Digits of the id of a swarm that are shown beside a host. */

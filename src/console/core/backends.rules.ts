@@ -39,10 +39,12 @@ const troubles = {
 } as const satisfies Record<string, Condition>;
 
 type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'> &
-  Partial<Pick<Backend, 'locked_at' | 'cloned_at'>>;
+  Partial<Pick<Backend, 'locked_at' | 'cloned_at' | 'leftover'>>;
 
 /** The most important facts about a backend. */
 export function conditionOf(backend: ConditionFacts): Condition {
+  if (backend.leftover)
+    return { word: `${backend.state}, may still run`, tone: 'bad', meaning: `Warning: ${backend.leftover}.` };
   if (backend.locked_at) return locked;
   if (backend.cloned_at) return cloned;
   if (backend.state !== 'active') return stateConditions[backend.state];
@@ -184,6 +186,17 @@ export function isShared({ managers }: Pick<BackendDetails, 'managers'>): boolea
   return managers.some(({ state }) => state !== 'retiring');
 }
 
+const remainingStates: readonly BackendState[] = ['created', 'invited', 'active', 'offline'];
+
+/** Whether an environment has no host that stays, once a backend is retired, alone or with the managers of its swarm. */
+export function isLastHost(
+  { state, managers }: Pick<BackendDetails, 'state' | 'managers'>,
+  counts: Readonly<Record<string, number>>,
+): boolean {
+  const leaving = [state, ...managers.map((manager) => manager.state)].filter((each) => remainingStates.includes(each));
+  return leaving.length >= remainingStates.reduce((sum, each) => sum + (counts[each] ?? 0), 0);
+}
+
 /** A step of a retirement, and how far it is. */
 export interface RetirementStep {
   name: string;
@@ -197,20 +210,22 @@ export interface RetirementStep {
 const finishingSteps: Record<string, string> = {
   revokeToken: 'The token of its host is revoked',
   deleteIdentity: 'Its identity in the mesh is deleted',
-  destroySecrets: 'The secrets of its environment are destroyed if no backend is left there',
+  destroySecrets: 'The secrets of its environment are destroyed, or kept: by your choice, or if a host is left there',
 };
 
 const ends: readonly BackendDetails['state'][] = ['finishing', 'retired'];
 
 /** Every step of the retirement of a backend. */
 export function retirementSteps(
-  backend: Pick<BackendDetails, 'state' | 'finished' | 'pending_steps' | 'managers'>,
+  backend: Pick<BackendDetails, 'state' | 'finished' | 'pending_steps' | 'managers' | 'secrets_destroy_at'>,
 ): RetirementStep[] {
   const isDown = ends.includes(backend.state);
   const down = isDown ? 'done' : backend.state === 'retiring' ? 'waits' : 'to do';
   const finishing = Object.entries(finishingSteps).map(([step, name]) => {
     const pending = backend.pending_steps.find((each) => each.step === step);
-    return stepOf(name, backend.finished.includes(step) ? 'done' : pending ? 'waits' : 'to do', pending?.error ?? null);
+    const isDoomed = step === 'destroySecrets' && backend.secrets_destroy_at !== null;
+    const word = backend.finished.includes(step) ? 'done' : pending || isDoomed ? 'waits' : 'to do';
+    return stepOf(name, word, pending?.error ?? null);
   });
   return [stepOf(downOf(backend), down, null), ...finishing];
 }

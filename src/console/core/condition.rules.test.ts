@@ -18,6 +18,7 @@ it.each<[string, string, Partial<Facts>]>([
   ['retired', 'idle', { state: 'retired' }],
   ['locked', 'bad', { locked_at: '2026-11-30T00:00:00Z', cloned_at: '2026-11-30T00:00:00Z' }],
   ['cloned', 'bad', { cloned_at: '2026-11-30T00:00:00Z', healthy: null }],
+  ['retired, may still run', 'bad', { state: 'retired', leftover: 'its host has not reported' }],
 ])('a backend is %s, which is %s: %j', (word, tone, changes) => {
   expect(conditionOf({ ...active, ...changes })).toMatchObject({ word, tone });
 });

@@ -5,6 +5,7 @@ import {
   backendMachine,
   copyTable,
   deferralNotices,
+  doomNotice,
   managerTable,
   swarmLink,
   tickDetails,
@@ -25,6 +26,7 @@ import {
 import {
   conditionOf,
   containerTone,
+  isLastHost,
   outcomeTone,
   type RetirementStep,
   retirementSteps,
@@ -134,7 +136,9 @@ function containerTable({ containers, healthy }: BackendDetails): TemplateResult
 /** The end of a backend: confirmed by typing its name, then each step when it is done. */
 export const retirePage: Page = async (visit) => {
   const backend = await visit.api.backend(visit.params['id'] ?? '');
-  const isMine = may(visit.caller, 'admin', backend.env);
+  const { env, secrets_destroy_at: destroyAt } = backend;
+  const isMine = may(visit.caller, 'admin', env);
+  const secrets = isMine && isLastHost(backend, (await visit.api.env(env)).backends) ? await namesOf(visit, env) : [];
   return {
     title: `Retire ${backend.site}`,
     topics: ['backends'],
@@ -142,10 +146,27 @@ export const retirePage: Page = async (visit) => {
       html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
         <h1>Retire</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
-        ${deferralNotices(backend, now)} ${stepList(retirementSteps(backend))}
-        ${isMine ? askButton(backend, visit) : nothing}`,
+        ${deferralNotices(backend, now)} ${doomNotice({ env, destroyAt }, { visit, now })}
+        ${stepList(retirementSteps(backend))} ${isMine ? askButton(backend, { secrets, visit }) : nothing}`,
   };
 };
+
+/** The names of the secrets of an environment; null if they cannot be listed. */
+async function namesOf({ api }: Visit, env: string): Promise<string[] | null> {
+  return api.secrets(env).then(
+    ({ secrets }) => secrets.map(({ key }) => key),
+    (error: unknown) => {
+      if (error instanceof ApiError) return null;
+      throw error;
+    },
+  );
+}
+
+/** A question about a retirement, with the names of the secrets that would end with it. */
+interface Asking {
+  secrets: readonly string[] | null;
+  visit: Visit;
+}
 
 function stepList(steps: readonly RetirementStep[]): TemplateResult {
   return html`<ol class="steps">
@@ -158,23 +179,23 @@ function stepList(steps: readonly RetirementStep[]): TemplateResult {
   </ol>`;
 }
 
-function askButton(backend: BackendDetails, visit: Visit): TemplateResult {
+function askButton(backend: BackendDetails, asking: Asking): TemplateResult {
   if (backend.state === 'finishing' || backend.state === 'retired') return html``;
   const word = backend.state === 'retiring' ? 'Do not wait for its host' : 'Retire it';
-  return html`<p><button class="danger" @click=${() => ask(backend, visit)}>${word}</button></p>`;
+  return html`<p><button class="danger" @click=${() => ask(backend, asking)}>${word}</button></p>`;
 }
 
 function needsForce(state: BackendDetails['state']): boolean {
   return state === 'offline' || state === 'retiring';
 }
 
-function ask(backend: BackendDetails, visit: Visit): void {
+function ask(backend: BackendDetails, { secrets, visit }: Asking): void {
   const { id, site, state, managers } = backend;
   const isForced = [state, ...managers.map((manager) => manager.state)].some(needsForce);
   visit.ask({
     title: `Retire ${site}?`,
     body: html`<p>${retirementSteps(backend)[0]?.name}. Its credentials are revoked. There is no way back.</p>
-      ${wholeSwarm(backend)}
+      ${wholeSwarm(backend)} ${secretsChoice(backend, secrets)}
       <label class="toggle"
         ><input type="checkbox" name="purge" /> Remove its volumes too, but for those of a production env</label
       >
@@ -189,9 +210,22 @@ function ask(backend: BackendDetails, visit: Visit): void {
     done: 'The retirement has begun.',
     work: (fields) => {
       const how = { force: fields.has('force'), purge_volumes: fields.has('purge'), swarm: fields.has('swarm') };
-      return visit.api.retire(id, { confirm: true, ...how });
+      const choice = (['keep', 'destroy'] as const).find((each) => each === fields.get('secrets'));
+      return visit.api.retire(id, { confirm: true, ...how, ...(choice && { secrets: choice }) });
     },
   });
+}
+
+/** Asks whether to keep or destroy the secrets of an environment whose last host is retired. */
+function secretsChoice({ env }: BackendDetails, secrets: readonly string[] | null): TemplateResult | typeof nothing {
+  if (secrets?.length === 0) return nothing;
+  const names = secrets === null ? 'They cannot be listed now.' : secrets.map((key) => html`<code>${key}</code> `);
+  return html`<fieldset>
+    <legend>No other host of ${env} remains. What happens to its secrets?</legend>
+    <p>${names}</p>
+    <label class="toggle"><input type="radio" name="secrets" value="keep" required /> Keep them</label>
+    <label class="toggle"><input type="radio" name="secrets" value="destroy" required /> Destroy them</label>
+  </fieldset>`;
 }
 
 function wholeSwarm({ managers }: BackendDetails): TemplateResult | typeof nothing {

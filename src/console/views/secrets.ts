@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AuditEntry, Secret } from '../api/types.ts';
+import { doomNotice } from '../components/backend.ts';
 import { textOf } from '../components/dialog.ts';
 import { emptyState, type Page, type Visit } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
@@ -18,11 +19,11 @@ export const secretsPage: Page = async (visit) => {
   const { env = '' } = params;
   const isAdmin = may(caller, 'admin', env);
   const logs = isAdmin ? acts.map((act) => api.audit(new URLSearchParams({ env, act, limit: ENTRIES }))) : [];
-  const [{ secrets }, ...found] = await Promise.all([api.secrets(env), ...logs]);
+  const [{ secrets, destroy_at: destroyAt }, ...found] = await Promise.all([api.secrets(env), ...logs]);
   const changes = found.flatMap(({ entries }) => entries).sort((one, other) => other.id - one.id);
   return {
     title: `Secrets of ${env}`,
-    topics: ['secrets', 'audit'],
+    topics: ['secrets', 'envs', 'backends', 'audit'],
     body: (now) =>
       html`<p><a href=${hrefOf('env', { env })}>${env}</a></p>
         <div class="heading">
@@ -33,7 +34,8 @@ export const secretsPage: Page = async (visit) => {
               : nothing
           }
         </div>
-        ${secretTable(secrets, visit, now)} ${isAdmin ? changeList(changes, env, now) : nothing}`,
+        ${doomNotice({ env, destroyAt }, { visit, now })} ${secretTable(secrets, visit, now)}
+        ${isAdmin ? changeList(changes, env, now) : nothing}`,
   };
 };
 

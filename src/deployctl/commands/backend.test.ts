@@ -206,42 +206,6 @@ it('writes the kit into the files that its command names', async () => {
   expect(await at.viewer.json(`backend show ${id}`)).toMatchObject({ state: 'invited', generation: 1 });
 });
 
-describe('a retirement', () => {
-  it('must be confirmed', async () => {
-    const { id } = await addHost(at.service, env);
-    const { exit, stderr } = await at.admin.run(`retire ${id}`);
-    expect({ exit, stderr }).toEqual({
-      exit: 1,
-      stderr: expect.stringMatching(/CONFIRM_REQUIRED.*\n {2}→ add --confirm/) as string,
-    });
-  });
-
-  it('shows the next state', async () => {
-    const host = await addHost(at.service, env);
-    await host.checkIn();
-    expect(await at.admin.run(`retire ${host.id} --confirm --purge-volumes`)).toEqual({
-      exit: 0,
-      stderr: '',
-      stdout: `backend ${host.id} is retiring\n`,
-    });
-    expect(await at.viewer.json(`backend show ${host.id}`)).toMatchObject({ state: 'retiring', purge_volumes: true });
-    expect(await at.admin.json(`retire ${host.id} --confirm --force`)).toEqual({ id: host.id, state: 'finishing' });
-    expect((await at.viewer.run(`backend show ${host.id}`)).stdout).toMatch(/^pending +revokeToken$/m);
-  });
-
-  it('retires all managers of a swarm on request, each with its state', async () => {
-    const [one, two] = [await addHost(at.service, env), await addHost(at.service, env)];
-    for (const host of [one, two]) {
-      await host.checkIn({ swarm: { id: `swarm-of-${env}`, node: 'n', leader: host === one } });
-    }
-    expect(await at.admin.run(`retire ${two.id} --confirm --swarm`)).toEqual({
-      exit: 0,
-      stderr: '',
-      stdout: `backend ${two.id} is retiring\nbackend ${one.id} is retiring\n`,
-    });
-  });
-});
-
 it.each([
   ['backend show 1', 2],
   [`backend show ${randomUUID()}`, 1],

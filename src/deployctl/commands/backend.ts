@@ -6,7 +6,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { path, readPages } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
 import { collectOption, countOption, formatLabels } from '../core/input.ts';
-import { formatAge, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
+import { formatAge, formatDoom, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Backend, BackendDetails, HostCopy, PendingStep, ReceivedReport, SecretName } from '../core/types.ts';
 import { addBackendAccept, describeCopy } from './host.ts';
 
@@ -105,6 +105,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
       copy.role,
       `${describeCopy(copy)}, last seen ${formatTime(copy.last_seen_at, nowMs)}`,
     ]),
+    ['warning', backend.leftover ?? null],
     ['created', formatTime(backend.created_at, nowMs)],
     ['last seen', formatTime(backend.last_seen_at, nowMs)],
     ['agent', backend.agent_version],
@@ -124,6 +125,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['kits revealed', String(backend.generation)],
     ['volumes', backend.purge_volumes ? 'removed by its retirement' : null],
     ['finished', backend.finished.join(', ') || null],
+    ['secrets', backend.secrets_destroy_at ? formatDoom(backend.env, backend.secrets_destroy_at, nowMs) : null],
     ...backend.pending_steps.map(formatStep),
   ]);
 }
@@ -195,7 +197,7 @@ async function listBackends(
     backend.id,
     backend.env,
     backend.site,
-    `${backend.state}${backend.locked_at ? ', locked' : ''}${backend.cloned_at ? ', cloned' : ''}`,
+    formatState(backend),
     formatAge(backend.last_seen_at, session.nowMs),
     backend.agent_version ?? '-',
     backend.trouble ?? formatHealth(backend),
@@ -220,6 +222,11 @@ async function listBackends(
     ...(hasSwarms ? ['SWARM'] : []),
   ];
   return { json, text: formatTable(head, rows, session.width) };
+}
+
+function formatState({ state, locked_at, cloned_at, leftover }: Backend): string {
+  const marks = [locked_at && 'locked', cloned_at && 'cloned', leftover && 'may still run'];
+  return [state, ...marks.filter(Boolean)].join(', ');
 }
 
 function formatSwarmCell({ swarm = null }: Backend): string {

@@ -15,6 +15,7 @@ it('creates, shows, lists and deletes envs', async () => {
     last_sequence: 0,
     backends: expect.any(Object) as object,
     trust: null,
+    secrets_destroy_at: null,
     desired: null,
     newest: null,
   });

@@ -4,7 +4,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path, wholeSha } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
 import { countOption } from '../core/input.ts';
-import { formatFacts, formatTable, shortSha, signatureSteps } from '../core/table.ts';
+import { formatDoom, formatFacts, formatTable, shortSha, signatureSteps } from '../core/table.ts';
 import type { Bundle, Env, EnvDetails } from '../core/types.ts';
 
 /** `deployctl env list|show|create|delete|trust`. */
@@ -51,13 +51,13 @@ async function listEnvs(session: Session): Promise<Result> {
 
 async function showEnv(session: Session, [name]: [string]): Promise<Result> {
   const api = await session.api();
-  return resultOf(await api.call<EnvDetails>({ method: 'GET', path: path`/v1/envs/${name}` }));
+  return resultOf(await api.call<EnvDetails>({ method: 'GET', path: path`/v1/envs/${name}` }), session);
 }
 
 async function createEnv(session: Session, [name]: [string], options: { production?: boolean }): Promise<Result> {
   const api = await session.api();
   const json = { name, production: options.production ?? false };
-  return resultOf(await api.call<EnvDetails>({ method: 'POST', path: '/v1/envs', json }));
+  return resultOf(await api.call<EnvDetails>({ method: 'POST', path: '/v1/envs', json }), session);
 }
 
 async function deleteEnv(session: Session, [name]: [string]): Promise<Result> {
@@ -75,23 +75,27 @@ async function trustEnv(
   const trust = file === undefined ? null : await readTrustFile(file);
   const api = await session.api();
   const target = path`/v1/envs/${name}/trust`;
-  if (trust === null) return resultOf(await api.call<EnvDetails>({ method: 'DELETE', path: target }));
+  if (trust === null) return resultOf(await api.call<EnvDetails>({ method: 'DELETE', path: target }), session);
   const json = { ...trust, root: trust.root === null ? null : (JSON.parse(trust.root) as object) };
-  return resultOf(await api.call<EnvDetails>({ method: 'PUT', path: target, json }));
+  return resultOf(await api.call<EnvDetails>({ method: 'PUT', path: target, json }), session);
 }
 
-function resultOf(env: EnvDetails): Result {
-  return { json: env, text: formatEnv(env) };
+function resultOf(env: EnvDetails, { nowMs }: Session): Result {
+  return { json: env, text: formatEnv(env, nowMs) };
 }
 
 /** An env as text. */
-function formatEnv({ name, production, desired_sha, last_sequence, backends, ...more }: EnvDetails): string {
+function formatEnv(
+  { name, production, desired_sha, last_sequence, backends, secrets_destroy_at: doom, ...more }: EnvDetails,
+  nowMs: number,
+): string {
   return formatFacts([
     ['env', name],
     ['production', production ? 'yes' : 'no'],
     ['desired', desired_sha ?? 'nothing'],
     ['sequence', String(last_sequence)],
     ['backends', formatCounts(backends)],
+    ['secrets', doom ? formatDoom(name, doom, nowMs) : null],
     ...trustFacts(more),
   ]);
 }
@@ -150,7 +154,7 @@ async function promote(
   const details = await api.call<EnvDetails>(call).catch((error: unknown) => {
     throw sha256 === null ? error : withSteps(error, { env, sha256 });
   });
-  return resultOf(details);
+  return resultOf(details, session);
 }
 
 /** Names the commands that finish a bundle which awaits signatures. */

@@ -1,11 +1,13 @@
 import { join, resolve } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { type BackendState, remainingStates } from '../../../machines/backend.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { path } from '../core/client.ts';
+import { type Api, path } from '../core/client.ts';
+import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
-import { usageError } from '../core/ctlError.ts';
-import { formatAge, formatFacts, formatTable, formatTime } from '../core/table.ts';
-import type { BackendDetails, HostCopy, InstallKit, Retiring } from '../core/types.ts';
+import { readAnswer } from '../core/input.ts';
+import { formatAge, formatFacts, formatTable, formatTime, keepCommand } from '../core/table.ts';
+import type { BackendDetails, EnvDetails, HostCopy, InstallKit, Retiring, SecretName } from '../core/types.ts';
 
 /** `deployctl kit`. */
 export function addKit(program: Command, run: Run): void {
@@ -62,6 +64,7 @@ interface RetireOptions {
   force?: boolean;
   purgeVolumes?: boolean;
   swarm?: boolean;
+  secrets?: 'keep' | 'destroy';
 }
 
 /** `deployctl retire`. */
@@ -74,26 +77,92 @@ export function addRetire(program: Command, run: Run): void {
     .option('--force', 'retire the host even if it is offline; if it is retiring already, stop waiting for it')
     .option('--swarm', 'retire all managers of the swarm of this host, and remove the stack')
     .option('--purge-volumes', 'remove volumes too, except on production hosts')
+    .addOption(
+      new Option(
+        '--secrets <choice>',
+        'for the last host of an environment: keep or destroy its secrets (default: ask; without a terminal, they are destroyed after 7 days, or as the service is configured)',
+      ).choices(['keep', 'destroy']),
+    )
     .action(run(retire));
 }
 
-async function retire(
-  session: Session,
-  [id]: [string],
-  { confirm = false, force = false, purgeVolumes = false, swarm = false }: RetireOptions,
-): Promise<Result> {
+async function retire(session: Session, [id]: [string], options: RetireOptions): Promise<Result> {
+  const { confirm = false, force = false, purgeVolumes = false, swarm = false } = options;
   const api = await session.api();
-  // A service of an older version knows no swarm.
-  const body = { confirm, force, purge_volumes: purgeVolumes, ...(swarm && { swarm }) };
+  const last = confirm ? await secretsAtStake(api, id, swarm) : null;
+  const secrets = options.secrets ?? (last && (await askForChoice(session, last)));
+  // A service of an older version knows neither swarms nor a choice for secrets.
+  const body = { confirm, force, purge_volumes: purgeVolumes, ...(swarm && { swarm }), ...(secrets && { secrets }) };
   const call = { method: 'POST', path: path`/v1/backends/${id}/retire`, json: body } as const;
   const json = await api.call<Retiring>(call);
   const backends = [json, ...(json.others ?? [])];
-  const lines = backends.map(({ id: each, state }) => `backend ${each} is ${state}`);
+  const lines = backends.flatMap(({ id, state, leftover }) => [
+    `backend ${id} is ${state}`,
+    ...(leftover ? [`warning: ${leftover}`] : []),
+  ]);
   const left = (json.copies ?? []).map(
     (copy) =>
       `warning: ${describeCopy(copy)} uses the same token and may run on; remove deployd and its containers there`,
   );
-  return { json, text: [...lines, ...left].join('\n') };
+  return { json, text: [...lines, ...left, ...(last ? formatEnd(json, last) : [])].join('\n') };
+}
+
+/** An environment without further hosts, and the names of its secrets; null if they cannot be listed. */
+interface SecretsAtStake {
+  env: string;
+  names: string[] | null;
+}
+
+/** The secrets of an environment of which this is the last host; null if there are none, or others remain. */
+async function secretsAtStake(api: Api, id: string, isWholeSwarm: boolean): Promise<SecretsAtStake | null> {
+  const backend = await api.call<BackendDetails>({ method: 'GET', path: path`/v1/backends/${id}` });
+  const { env } = backend;
+  const { backends } = await api.call<EnvDetails>({ method: 'GET', path: path`/v1/envs/${env}` });
+  const leaving: { state: BackendState }[] = [backend, ...(isWholeSwarm ? (backend.managers ?? []) : [])];
+  const remaining = remainingStates.reduce((sum, state) => sum + (backends[state] ?? 0), 0);
+  if (remaining > leaving.filter(({ state }) => remainingStates.includes(state)).length) return null;
+  const names = await api.call<{ secrets: SecretName[] }>({ method: 'GET', path: path`/v1/envs/${env}/secrets` }).then(
+    ({ secrets }) => secrets.map(({ key }) => key),
+    (error: unknown) => {
+      if (error instanceof CtlError) return null;
+      throw error;
+    },
+  );
+  return names?.length === 0 ? null : { env, names };
+}
+
+/** Asks on the terminal; null without one. Throws NOT_CONFIRMED for any other answer. */
+async function askForChoice({ io }: Session, { env, names }: SecretsAtStake): Promise<'keep' | 'destroy' | null> {
+  if (!io.stdin.isTTY) return null;
+  io.stderr.write(`no other host of environment ${env} remains; ${formatNames(names)}\n`);
+  const answer = (await readAnswer(io, 'keep or destroy them? [keep/destroy]')).trim();
+  if (answer === 'keep' || answer === 'destroy') return answer;
+  throw new CtlError({ exit: exits.failed, code: 'NOT_CONFIRMED', message: 'nothing was retired' });
+}
+
+function formatNames(names: string[] | null): string {
+  return names === null ? 'its secrets cannot be listed' : `its secrets: ${names.join(', ')}`;
+}
+
+/** Says whether the secrets of the environment are kept or destroyed. A service of an older version does not send it. */
+function formatEnd({ secrets = null }: Partial<Retiring>, { env, names }: SecretsAtStake): string[] {
+  if (secrets === null) return [];
+  const them = `the secrets of environment ${env}${names === null ? '' : ` (${names.join(', ')})`}`;
+  if (secrets.choice === 'keep') return [`${them} are kept`];
+  if (secrets.choice === 'destroy') return [`${them} are destroyed when the retirement is finished`];
+  return [
+    `${them} are destroyed ${formatGrace(secrets.grace_s)} after its last host; to keep them: ${keepCommand(env)}`,
+  ];
+}
+
+function formatGrace(seconds: number): string {
+  const units = [
+    [86_400, 'days'],
+    [3600, 'hours'],
+    [60, 'minutes'],
+  ] as const;
+  const [size, unit] = units.find(([each]) => seconds >= 2 * each) ?? [1, 'seconds'];
+  return `${Math.floor(seconds / size)} ${unit}`;
 }
 
 /** `deployctl backend accept`. */

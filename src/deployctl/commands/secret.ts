@@ -4,8 +4,8 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { readValue } from '../core/input.ts';
-import { formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
-import type { Bundle, SecretName, WrittenSecret } from '../core/types.ts';
+import { formatDoom, formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
+import type { Bundle, EnvDetails, SecretName, WrittenSecret } from '../core/types.ts';
 
 interface SetOptions {
   field: string;
@@ -13,7 +13,7 @@ interface SetOptions {
   fromFile?: string;
 }
 
-/** `deployctl secret list|set|delete`. */
+/** `deployctl secret list|set|delete|keep`. */
 export function addSecret(program: Command, run: Run): void {
   const secret = program
     .command('secret')
@@ -39,16 +39,29 @@ export function addSecret(program: Command, run: Run): void {
     .argument('<env>', 'name of the environment')
     .argument('<key>', 'name of the secret')
     .action(run(deleteSecret));
+  secret
+    .command('keep')
+    .description('Keep the secrets of an environment whose last host is retired')
+    .argument('<env>', 'name of the environment')
+    .action(run(keepSecrets));
 }
 
 async function listSecrets(session: Session, [env]: [string]): Promise<Result> {
   const api = await session.api();
   const call = { method: 'GET', path: path`/v1/envs/${env}/secrets` } as const;
-  const json = await api.call<{ secrets: SecretName[] }>(call);
+  const json = await api.call<{ secrets: SecretName[]; destroy_at?: string | null }>(call);
   const rows = json.secrets.map(({ key, version, written_at, written_by }) => [
     ...[key, String(version), written_at ? formatTime(written_at, session.nowMs) : '-', written_by ?? '-'],
   ]);
-  return { json, text: formatTable(['KEY', 'VERSION', 'WRITTEN', 'BY'], rows, session.width) };
+  const table = formatTable(['KEY', 'VERSION', 'WRITTEN', 'BY'], rows, session.width);
+  const doom = json.destroy_at ? [`all are ${formatDoom(env, json.destroy_at, session.nowMs)}`] : [];
+  return { json, text: [table, ...doom].join('\n') };
+}
+
+async function keepSecrets(session: Session, [env]: [string]): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call<EnvDetails>({ method: 'POST', path: path`/v1/envs/${env}/keep-secrets` });
+  return { json, text: `the secrets of environment ${env} are kept` };
 }
 
 async function setSecret(session: Session, [env, key]: [string, string], options: SetOptions): Promise<Result> {

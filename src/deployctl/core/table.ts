@@ -159,3 +159,13 @@ export function signatureStepFacts(bundle: Bundle, file?: string): [label: strin
 function quote(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** The command that keeps the secrets of an environment. */
+export function keepCommand(env: string): string {
+  return `deployctl secret keep ${env}`;
+}
+
+/** When the secrets of an environment will be destroyed, and how to keep them. */
+export function formatDoom(env: string, at: string, nowMs: number): string {
+  return `destroyed ${formatTime(at, nowMs)}; to keep them: ${keepCommand(env)}`;
+}

@@ -30,9 +30,12 @@ type Sent<T, Later extends keyof T> = Omit<T, Later> & Partial<Pick<T, Later>>;
 
 export type WhoAmI = Sent<Caller, 'permissions'>;
 
-type LaterOfBackend = 'labels' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at';
+type LaterOfBackend = 'labels' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at' | 'leftover';
 export type Backend = Sent<CurrentBackend, LaterOfBackend>;
-export type BackendDetails = Sent<CurrentDetails, LaterOfBackend | 'host' | 'containers' | 'managers' | 'copies'>;
+export type BackendDetails = Sent<
+  CurrentDetails,
+  LaterOfBackend | 'host' | 'containers' | 'managers' | 'copies' | 'secrets_destroy_at'
+>;
 export type HostCopy = CurrentDetails['copies'][number];
 export type PendingStep = BackendDetails['pending_steps'][number];
 
@@ -45,7 +48,7 @@ interface BundlesOfEnv {
   desired?: Bundle | null;
   newest?: Bundle | null;
 }
-export type EnvDetails = Sent<Omit<CurrentEnv, keyof BundlesOfEnv>, 'trust'> & BundlesOfEnv;
+export type EnvDetails = Sent<Omit<CurrentEnv, keyof BundlesOfEnv>, 'trust' | 'secrets_destroy_at'> & BundlesOfEnv;
 export type Trust = NonNullable<EnvDetails['trust']>;
 
 export type RolloutWave = Rollout['waves'][number];

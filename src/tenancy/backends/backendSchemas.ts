@@ -10,6 +10,7 @@ import {
   Line,
   Nullable,
   patterns,
+  SecretsDestroyAt,
   Sha256,
   SwarmId,
   Timestamp,
@@ -24,6 +25,13 @@ const Transport = Type.Enum(['sdk', 'proxy', 'system']);
 const Deferral = Type.Enum(['hold', 'window']);
 /** The same form as in the agent's configuration. */
 const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
+
+const Leftover = Nullable(
+  Type.String({
+    description:
+      'Why containers may still run on its host although it is retired, or about to be; null without such a reason.',
+  }),
+);
 
 const backend = {
   id: Uuid,
@@ -59,6 +67,7 @@ const backend = {
     }),
   ),
   swarm: Nullable(Swarm),
+  leftover: Leftover,
   purge_volumes: Type.Boolean(),
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
   locked_at: Nullable({ ...Timestamp, description: 'When it was locked: all calls of its host are refused since.' }),
@@ -119,6 +128,7 @@ export const BackendDetails = Type.Object(
   {
     ...backend,
     pending_steps: Type.Array(PendingStep),
+    secrets_destroy_at: SecretsDestroyAt,
     last_report: Nullable(ReceivedReport),
     host: Nullable(CheckIn.properties.host),
     ...enforced,
@@ -202,6 +212,8 @@ export type ReportList = Static<typeof ReportList>;
 /** Limits of a list of reports; `before` is the `next` cursor of the previous page. */
 export const ReportQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
 
+/** A choice for the secrets of an environment whose last host is retired. */
+const SecretsChoice = Type.Enum(['keep', 'destroy']);
 const Flag = Type.Optional(Type.Boolean({ default: false }));
 
 /** Options of a retirement. */
@@ -212,6 +224,11 @@ export const Retirement = Body({
   swarm: Type.Optional(
     Type.Boolean({ default: false, description: 'All managers of its swarm, and what they run is taken down.' }),
   ),
+  secrets: Type.Optional({
+    ...SecretsChoice,
+    description:
+      'The choice for the secrets of its environment if no other host remains there. By default they are destroyed after the grace of the service.',
+  }),
 });
 export type Retirement = Static<typeof Retirement>;
 /** A started retirement. */
@@ -219,8 +236,19 @@ export const Retiring = Type.Object(
   {
     id: Uuid,
     state: State,
+    leftover: Leftover,
+    secrets: Nullable(
+      Type.Object(
+        { choice: Nullable(SecretsChoice), grace_s: Type.Integer({ description: 'Seconds.' }) },
+        {
+          title: 'SecretsEnd',
+          description:
+            'The choice for the secrets of its environment; without one they are destroyed after the grace. Null while other hosts remain, which need them.',
+        },
+      ),
+    ),
     others: Type.Optional(
-      Type.Array(Type.Object({ id: Uuid, state: State }), {
+      Type.Array(Type.Object({ id: Uuid, state: State, leftover: Leftover }), {
         description: 'With swarm: the managers that are retired with it.',
       }),
     ),

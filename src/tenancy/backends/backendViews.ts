@@ -5,6 +5,7 @@ import { type BundleTrust, keyName, readPublicKey } from '../../signatures/trust
 import type { TenancySettings } from '../config/configKeys.ts';
 import type { AuditDependencies } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
+import { agentRole } from '../keys/secretstoreRoles.rules.ts';
 import type { ReceivedReport as StoredReport } from '../store/agents.ts';
 import type { BackendOrder, BackendRow, HostHistory, Labels, PendingStepRow, SortColumn } from '../store/database.ts';
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
@@ -49,6 +50,7 @@ export function backendView(
     ...(row.deferred_by !== null && deferringFactsOf(checkInOf(row))),
     differs: expected === null || state === 'retired' ? null : trustDifference(checkInOf(row), expected),
     swarm: swarmOf(row),
+    leftover: leftoverOf(row, limits.now),
     purge_volumes: row.purge_volumes === 1,
     finished: JSON.parse(row.finished) as FinishingStep[],
     locked_at: row.locked_at === null ? null : toTime(row.locked_at),
@@ -63,6 +65,8 @@ interface DetailFacts {
   /** The trusted signers of its environment; null if it requires no signatures. */
   expected: BundleTrust | null;
   pending: PendingStepRow[];
+  /** When the secrets of its environment will be destroyed. */
+  secretsDestroyAt: number | null;
   newest: StoredReport | null;
   /** The managers of its swarm in its environment, including itself. */
   managers: BackendRow[];
@@ -71,9 +75,11 @@ interface DetailFacts {
 /** A backend's row as the API returns it in detail. */
 export function backendDetails(row: BackendRow, { pending, newest, managers, ...facts }: DetailFacts): BackendDetails {
   const checkIn = checkInOf(row);
+  const isWaiting = row.state === 'finishing' && facts.secretsDestroyAt !== null;
   return {
     ...backendView(row, facts),
     pending_steps: pending.map(({ step, tries, error }) => ({ step, tries, error })),
+    secrets_destroy_at: isWaiting ? toTime(facts.secretsDestroyAt ?? 0) : null,
     last_report: newest && reportView(newest),
     host: checkIn?.host ?? null,
     ...settingsOf(checkIn),
@@ -134,6 +140,28 @@ export function trustDifference(checkIn: CheckInRequest | null, expected: Bundle
     ...signers.filter((signer) => !own.includes(signer)).map((signer) => `does not trust ${signer}`),
   ];
   return differences.length === 0 ? null : differences.join('; ');
+}
+
+/**
+ * Why containers may still run on a retired host, or on one that cannot get its order to stop them. Null for a host that
+ * was never seen, and for managers of a swarm, whose services may run on.
+ */
+export function leftoverOf(row: BackendRow, now: number): string | null {
+  if (row.last_seen_at === null || row.swarm_id !== null || row.down_reported === 1) return null;
+  if (row.state === 'finishing' || row.state === 'retired')
+    return 'its host has not reported that its services are stopped: its containers may still run';
+  const reason = row.state === 'retiring' ? deafness(row, now) : null;
+  return reason && `${reason}, so it does not get the order to stop its services`;
+}
+
+/** Why a host cannot check in; null without a known reason. */
+function deafness(row: BackendRow, now: number): string | null {
+  if (row.locked_at !== null) return 'its host is locked';
+  if (row.token_generation !== null && row.token_generation < row.oldest_generation)
+    return 'its host does not use its newest install kit';
+  if (now - (row.last_seen_at ?? now) > agentRole.tokenTtlS * 1000)
+    return 'its host has been silent for longer than its token is valid';
+  return null;
 }
 
 function managerView(row: BackendRow): BackendDetails['managers'][number] {

@@ -2,10 +2,10 @@ import type { BackendState } from '../../../machines/backend.ts';
 import { skipDown } from '../agents/agents.ts';
 import { acceptHost, type HostPair } from '../agents/clones.rules.ts';
 import { conflict, notFound } from '../core/apiError.rules.ts';
-import { auditEntry } from '../core/audit.ts';
+import { auditEntry, byService } from '../core/audit.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
 import { toPage } from '../core/lists.rules.ts';
-import { secretsPending } from '../envs/envs.ts';
+import { secretsPending, storeSecretsChoice } from '../envs/envs.ts';
 import { readDesired } from '../rollouts/rollouts.ts';
 import { listReports as selectReports } from '../store/agents.ts';
 import {
@@ -20,10 +20,17 @@ import {
   setLock,
   setTrouble,
 } from '../store/backends.ts';
-import type { BackendRow, HostHistory, Labels, Place } from '../store/database.ts';
-import { findBundleTrust, lockEnv } from '../store/envs.ts';
+import type { BackendRow, EnvRow, HostHistory, Labels, Place, SecretsChoice } from '../store/database.ts';
+import {
+  chooseSecrets,
+  findBundleTrust,
+  findEnv,
+  findSecretsEnd,
+  hasRemainingBackends,
+  lockEnv,
+} from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
-import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
+import { listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { RETIRED } from '../webhooks/event.rules.ts';
 import { announce } from '../webhooks/deliver.ts';
@@ -31,6 +38,7 @@ import {
   type BackendDependencies,
   backendDetails,
   copiesOf,
+  leftoverOf,
   reportView,
   silenceLimits,
   swarmOf,
@@ -58,20 +66,22 @@ export async function requireBackend(
 export async function readBackend(deps: BackendDependencies, call: BackendCall): Promise<BackendDetails> {
   const { store } = deps;
   const row = await requireBackend(deps, call);
-  const [desired, expected, pending, [newest], managers] = await Promise.all([
+  const [desired, env, expected, pending, [newest], managers] = await Promise.all([
     readDesired(store, [row.env]),
+    findEnv(store, row.env),
     findBundleTrust(store, row.env),
     listPendingSteps(store, row.id),
     selectReports(store, row.id, { limit: 1 }),
     listManagers(store, row),
   ]);
+  const secretsDestroyAt = env?.secrets_destroy_at ?? null;
   const facts = { desiredSha: desired.of(row), limits: silenceLimits(deps), expected, pending, managers };
-  return backendDetails(row, { ...facts, newest: newest ?? null });
+  return backendDetails(row, { ...facts, secretsDestroyAt, newest: newest ?? null });
 }
 
 /**
- * Creates a backend; throws 404 if its environment does not exist, 409 while the environment's secrets are being
- * destroyed.
+ * Creates a backend, which saves the secrets of its environment from destruction. Throws 404 if the environment
+ * does not exist, 409 while its secrets are being destroyed.
  */
 export async function createBackend(
   deps: BackendDependencies,
@@ -79,10 +89,14 @@ export async function createBackend(
 ): Promise<BackendDetails> {
   const { env } = fields;
   const id = await deps.store.transaction().execute(async (work) => {
-    if ((await lockEnv(work, env)) === null) throw notFound('env');
-    if (await areSecretsDoomed(work, env)) throw secretsPending(env);
-    const created = await insertBackend(work, fields, deps.clock());
+    const row = await lockEnv(work, env);
+    if (row === null) throw notFound('env');
+    const [end, now] = [await findSecretsEnd(work, env), deps.clock()];
+    if (end === 'destroying') throw secretsPending(env, end);
+    await chooseSecrets(work, row, { choice: null, now });
+    const created = await insertBackend(work, fields, now);
     await addAuditEntry(work, auditEntry(deps, caller, { target: created, env }));
+    if (end === 'doomed') await addAuditEntry(work, auditEntry(deps, byService('secrets.keep'), { target: env, env }));
     return created;
   });
   return readBackend(deps, { operator, id });
@@ -160,33 +174,64 @@ interface RetireCall extends BackendCall {
   /** Retire all managers of its swarm too. */
   isWholeSwarm: boolean;
   purgeVolumes: boolean;
+  /** The choice for the secrets of its environment, if no other backend remains there; null begins a grace. */
+  secrets: SecretsChoice | null;
 }
 
 /**
  * Starts the retirement of a backend, or of all managers of its swarm; a repeated request changes the parts that are
  * not done yet. Nothing is taken down while another manager remains. Throws 404, and 409: `CONFIRM_REQUIRED`,
- * `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE`, `BACKEND_LEADS` and `BACKEND_CLONED`.
+ * `BACKEND_RETIRED`, `SECRETS_PENDING`, and without force `BACKEND_OFFLINE`, `BACKEND_LEADS` and `BACKEND_CLONED`.
  */
 export async function retireBackend(deps: BackendDependencies, call: RetireCall): Promise<Retiring> {
   const row = await requireBackend(deps, call);
   if (!call.confirm)
     throw conflict({ code: 'CONFIRM_REQUIRED', message: 'retiring needs confirm: true', env: row.env });
   return deps.store.transaction().execute(async (work) => {
-    await lockEnv(work, row.env);
+    const env = await lockEnv(work, row.env);
     if (!call.isWholeSwarm && !call.force) await refuseLeader(work, row.id);
     const managers = call.isWholeSwarm ? await listManagers(work, row) : [];
     const others = managers.filter(({ id }) => id !== row.id);
     const retiring: BackendRow[] = [];
     for (const { id } of [row, ...others]) retiring.push(await beginRetirement(deps, work, { ...call, id }));
-    const states: Pick<BackendRow, 'id' | 'state'>[] = [];
-    for (const each of retiring) states.push({ id: each.id, state: await stateAfter(deps, work, each) });
-    const [own = row, ...rest] = states;
+    for (const each of retiring) if (each.state === 'retiring') await skipDown(deps, work, each);
+    const secrets = env && (await decideSecrets(deps, work, { env, call }));
+    const states: Retiring['others'] = [];
+    for (const { id } of retiring) states.push(await retiringView(deps, work, id));
+    const [own = await retiringView(deps, work, row.id), ...rest] = states;
     const copies = retiring.flatMap(copiesOf).filter(({ role }) => role === 'contending' || role === 'refused');
     return {
-      ...{ id: own.id, state: own.state, ...(call.isWholeSwarm && { others: rest }) },
+      ...{ ...own, secrets, ...(call.isWholeSwarm && { others: rest }) },
       ...(copies.length > 0 && { copies }),
     };
   });
+}
+
+async function retiringView(
+  { clock }: BackendDependencies,
+  work: Store,
+  id: string,
+): Promise<NonNullable<Retiring['others']>[number]> {
+  const row = await findBackend(work, id);
+  if (row === null) throw notFound('backend');
+  return { id, state: row.state, leftover: leftoverOf(row, clock()) };
+}
+
+/**
+ * Stores the choice for the secrets of an environment in which no backend remains, and returns what will happen to them;
+ * null while others remain, which need them. An earlier choice stands without a new one.
+ */
+async function decideSecrets(
+  deps: BackendDependencies,
+  work: Store,
+  { env, call }: { env: EnvRow; call: RetireCall },
+): Promise<NonNullable<Retiring['secrets']> | null> {
+  if (await hasRemainingBackends(work, env.name)) return null;
+  const [{ secret_grace_s: grace_s }, { secrets, caller }] = [deps.settings, call];
+  if (secrets !== null) await storeSecretsChoice(deps, work, { env, choice: secrets, caller });
+  const choice = secrets ?? env.secrets_choice ?? (grace_s === 0 ? 'destroy' : null);
+  if (secrets === null && choice !== null) await chooseSecrets(work, env, { choice, now: deps.clock() });
+  return { choice, grace_s };
 }
 
 /**
@@ -219,10 +264,6 @@ async function beginRetirement(
   await addAuditEntry(work, auditEntry(deps, caller, { target: id, env: row.env }));
   await announceEnd(work, row, change.now);
   return row;
-}
-
-async function stateAfter(deps: BackendDependencies, work: Store, row: BackendRow): Promise<BackendState> {
-  return row.state === 'retiring' && (await skipDown(deps, work, row)) ? 'finishing' : row.state;
 }
 
 /** Announces the end of a backend's problem and of its silence; problems during its retirement are not announced. */

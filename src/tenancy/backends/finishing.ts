@@ -6,9 +6,9 @@ import type { MeshDirectory } from '../peers/meshDirectory.ts';
 import type { Secretstore } from '../peers/secretstore.ts';
 import { changeBackend, findBackend, findExpiredRetirements, findSilent } from '../store/backends.ts';
 import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
-import { lockEnv, lockEnvRow } from '../store/envs.ts';
+import { chooseSecrets, doomSecrets, findEndedGraces, hasOtherBackends, lockEnv, lockEnvRow } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
-import { claimStep, findDueSteps, hasOtherBackends, postponeStep, removeStep } from '../store/pendingSteps.ts';
+import { claimStep, findDueSteps, postponeStep, removeStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { type BackendDependencies, stepBackoff } from './backendViews.ts';
@@ -66,6 +66,7 @@ async function runStep(deps: FinishingDependencies, claimed: PendingStepRow, sig
   const { subject, step, tries } = claimed;
   const call: StepCall = {
     subject,
+    claimed,
     finish: (record) => finishStep(deps.store, claimed, record),
     signal: AbortSignal.any([signal, AbortSignal.timeout(CLAIM_MS - MARGIN_MS)]),
   };
@@ -110,15 +111,46 @@ async function deleteIdentity(deps: FinishingDependencies, call: StepCall): Prom
   await finishBackendStep(deps, call, { step: 'deleteIdentity', isDone });
 }
 
-/** Destroys the secrets of the environment of a retired backend, unless the environment has other backends. */
+/**
+ * Destroys the secrets of the environment of a retired backend, if the operator has chosen so; dooms them without a
+ * choice. They stay if the environment has other backends, or the operator keeps them.
+ */
 async function destroySecrets(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const { env } = await retiredBackend(deps, call);
   // Creating a backend also locks the environment, and then finds this step pending.
-  const isDone = await deps.store.transaction().execute(async (work) => {
-    return (await lockEnv(work, env)) !== null && !(await hasOtherBackends(work, env));
+  const choice = await deps.store.transaction().execute(async (work) => {
+    const row = await lockEnv(work, env);
+    return row === null || (await hasOtherBackends(work, env)) ? 'keep' : row.secrets_choice;
   });
-  if (isDone) await deps.secretstore.destroySecrets(env, call.signal);
-  await finishBackendStep(deps, call, { step: 'destroySecrets', isDone });
+  if (choice === null && (await deps.secretstore.listSecrets(env)).length > 0) return doom(deps, call, env);
+  if (choice === 'destroy') await deps.secretstore.destroySecrets(env, call.signal);
+  await finishBackendStep(deps, call, { step: 'destroySecrets', isDone: choice === 'destroy' });
+}
+
+/** Ends the step until the grace is over, unless an operator has decided meanwhile. */
+async function doom(deps: FinishingDependencies, { claimed }: StepCall, env: string): Promise<void> {
+  const { store, settings, clock } = deps;
+  await store.transaction().execute(async (work) => {
+    const row = await lockEnv(work, env);
+    if (row === null || !(await removeStep(work, claimed))) return;
+    await doomSecrets(work, row, clock() + settings.secret_grace_s * 1000);
+    if (row.secrets_destroy_at !== null) return;
+    await addAuditEntry(work, auditEntry(deps, byService('secrets.doom'), { target: env, env }));
+  });
+}
+
+/** Makes the destruction of secrets due that no operator has kept during the grace. */
+export async function endSecretGraces(deps: FinishingDependencies): Promise<void> {
+  const now = deps.clock();
+  for (const env of await findEndedGraces(deps.store, now)) {
+    await deps.store.transaction().execute(async (work) => {
+      const row = await lockEnv(work, env);
+      const at = row?.secrets_destroy_at ?? null;
+      if (row === null || at === null || at > now) return;
+      await chooseSecrets(work, row, { choice: 'destroy', now });
+      await addAuditEntry(work, auditEntry(deps, byService('secrets.endGrace'), { target: env, env }));
+    });
+  }
 }
 
 /** Destroys the secrets of a deleted environment. */
@@ -156,6 +188,7 @@ async function finishBackendStep(
 /** The data that a pending step needs, in addition to the dependencies. */
 interface StepCall {
   subject: string;
+  claimed: PendingStepRow;
   /**
    * Removes the step and stores its results in one transaction; returns false if another instance finished it first.
    */

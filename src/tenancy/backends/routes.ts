@@ -155,12 +155,12 @@ export const backendRoutes = [
     responses: { 202: Retiring },
     errors: {
       404: 'BACKEND_NOT_FOUND',
-      409: 'CONFIRM_REQUIRED, BACKEND_LEADS, BACKEND_OFFLINE, BACKEND_CLONED, BACKEND_RETIRED',
+      409: 'CONFIRM_REQUIRED, BACKEND_LEADS, BACKEND_OFFLINE, BACKEND_CLONED, BACKEND_RETIRED, SECRETS_PENDING',
     },
     act: 'backend.retire',
     handle: async (deps, { operator, caller, params, body }) => {
       const { confirm = false, force = false, purge_volumes: purgeVolumes = false, swarm: isWholeSwarm = false } = body;
-      const how = { confirm, force, purgeVolumes, isWholeSwarm };
+      const how = { confirm, force, purgeVolumes, isWholeSwarm, secrets: body.secrets ?? null };
       return answer(202, await retireBackend(deps, { operator, caller, id: params.id, ...how }));
     },
   }),

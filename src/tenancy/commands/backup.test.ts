@@ -17,6 +17,7 @@ import { applyEvent, createBackend, findBackend } from '../store/backends.ts';
 import { findSigners, insertBundle, insertSignature, listSignatures } from '../store/bundles.ts';
 import {
   createEnv,
+  doomSecrets,
   findBundleTrust,
   findEnv,
   markEnvDeleted,
@@ -200,6 +201,7 @@ describe('restore', () => {
       await addPendingSteps(store, 'gone', { steps: ['destroyEnvSecrets'], dueAt: now });
       const backend = await createBackend(store, server, now);
       await applyEvent(store, backend, { event: { type: 'RETIRE', force: false, purgeVolumes: false }, now });
+      await doomSecrets(store, (await findEnv(store, 'eu-1'))!, now);
       return backend;
     });
     await backUp();
@@ -207,6 +209,7 @@ describe('restore', () => {
     const steps = await inStore(settings, (store) => listPendingSteps(store, id));
     expect(steps.map(({ step }) => step)).toEqual(['deleteIdentity', 'revokeToken']);
     expect(await inStore(settings, (store) => listPendingSteps(store, 'gone'))).toEqual([]);
+    expect(await inStore(settings, (store) => findEnv(store, 'eu-1'))).toMatchObject({ secrets_destroy_at: null });
     expect(JSON.parse((await inStore(settings, (store) => findBackend(store, id)))!.finished)).toEqual([
       'destroySecrets',
     ]);

@@ -5,10 +5,9 @@ import { auditEntry, byService } from '../core/audit.ts';
 import { addKey, deleteAllSigningKeys, listSigningKeys } from '../keys/keyRing.ts';
 import { bundleDirectoryOf } from '../peers/bundleStorage.ts';
 import { addAdministrator } from '../people/people.ts';
-import { changeBackend, skipGenerations } from '../store/backends.ts';
-import { listEnvs, skipSequences } from '../store/envs.ts';
+import { skipGenerations } from '../store/backends.ts';
+import { listEnvs, skipSequences, spareSecrets } from '../store/envs.ts';
 import { migrateStore, type Store } from '../store/openStore.ts';
-import { cancelStep, listSecretDestructions } from '../store/pendingSteps.ts';
 import { addAuditEntry, deleteAllSessions, revokeAllOperators } from '../store/people.ts';
 import { changeRollout, listActiveRollouts } from '../store/rollouts.ts';
 import {
@@ -191,7 +190,7 @@ function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<
     await skipGenerations(work, GENERATION_GAP);
     await deleteAllSigningKeys(work);
     await addKey(work, keyFile, now);
-    const sparedEnvs = await spareSecrets(work, now);
+    const sparedEnvs = await recordSpared(work, now);
     const haltedEnvs = await haltRollouts(work, now);
     await deleteAllSessions(work);
     const revokedOperators = await revokeAllOperators(work, now);
@@ -217,20 +216,14 @@ async function haltRollouts(work: Store, now: number): Promise<string[]> {
   return rollouts.map(({ env }) => env);
 }
 
-/**
- * Marks the pending destruction of secrets as done, because the environment may have new secrets since. Returns the
- * environments.
- */
-async function spareSecrets(work: Store, now: number): Promise<string[]> {
-  const destructions = await listSecretDestructions(work);
-  for (const { backendId, env } of destructions) {
-    await cancelStep(work, backendId ?? env, backendId === null ? 'destroyEnvSecrets' : 'destroySecrets');
-    if (backendId !== null)
-      await changeBackend(work, backendId, { event: { type: 'FINISH_STEP', step: 'destroySecrets' }, now });
+/** Cancels all pending destructions of secrets. Returns the environments. */
+async function recordSpared(work: Store, now: number): Promise<string[]> {
+  const spared = await spareSecrets(work, now);
+  for (const { backendId, env } of spared) {
     const caller = byService('env.spareSecrets');
     await addAuditEntry(work, auditEntry({ clock: () => now }, caller, { target: backendId ?? env, env }));
   }
-  return [...new Set(destructions.map(({ env }) => env))];
+  return [...new Set(spared.map(({ env }) => env))];
 }
 
 /** Name of the first administrator, and of the administrator that a restore creates. */

@@ -185,6 +185,11 @@ export const configTable = keyTableOf({
     day,
     'Time to wait for a silent host to take its services down, before its retirement continues without it.',
   ),
+  secret_grace_s: optional(
+    integer('seconds', 0, 365 * day),
+    7 * day,
+    'Time from the retirement of the last host of an environment to the destruction of its secrets, if the operator has made no choice; 0 destroys them at once.',
+  ),
   keep_reports_days: optional(integer('days', 1, 3650), 90, 'Days to keep reports.'),
   keep_bundles: optional(
     integer('bundles', 1, 10_000),

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
-import { Body, EnvName, Nullable, Sha256 } from '../../api/commonSchemas.ts';
+import { Body, EnvName, Nullable, SecretsDestroyAt, Sha256 } from '../../api/commonSchemas.ts';
 
 /** The URL parameter that names an environment. */
 export const EnvParams = Type.Object({ env: EnvName });
@@ -11,6 +11,7 @@ const env = {
   desired_sha: Nullable(Sha256),
   last_sequence: Type.Integer({ description: 'The highest sequence that was given to a bundle.' }),
   backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
+  secrets_destroy_at: SecretsDestroyAt,
 };
 
 /** An environment. */

@@ -4,14 +4,18 @@ import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trus
 import { viewBundles } from '../bundles/bundleList.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
+import { toTime } from '../core/lists.rules.ts';
 import { type AuditCaller, type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { findBundle, findNewestBundle, listDigests, listSignatures, setSigner } from '../store/bundles.ts';
-import type { BundleRow, EnvRow, SignatureRow } from '../store/database.ts';
+import type { BundleRow, EnvRow, SecretsChoice, SignatureRow } from '../store/database.ts';
 import {
   type BackendCount,
+  chooseSecrets,
   countBackends,
   findBundleTrust,
   findEnv,
+  findSecretsEnd,
+  hasRemainingBackends,
   createEnv as insertEnv,
   lockEnv,
   markEnvDeleted,
@@ -20,7 +24,7 @@ import {
   setDesiredSha,
 } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
-import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
+import { addPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { Env, EnvDetails, Trust } from './envSchemas.ts';
 import { lockPromotable, type Promotion, requireNoRollout } from '../bundles/promotion.ts';
@@ -44,7 +48,7 @@ export async function createEnv(
     if (!(await insertEnv(work, env, production))) {
       throw conflict({ code: 'ENV_EXISTS', message: 'an environment with this name exists', env });
     }
-    if (await areSecretsDoomed(work, env)) throw secretsPending(env);
+    if ((await findSecretsEnd(work, env)) !== null) throw secretsPending(env, 'destroying');
     await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
   });
   return readEnv(deps, env);
@@ -60,6 +64,8 @@ export async function deleteEnv(deps: AuditDependencies, { caller, env }: EnvAct
     const row = await lockEnv(work, env);
     if (row === null) throw notFound('env');
     requireNoRollout(row);
+    // Without this environment, nothing is left to wait for.
+    if ((await findSecretsEnd(work, env)) === 'doomed') await chooseSecrets(work, row, { choice: null, now });
     const inUse = (await countBackends(work, [env])).filter(({ state }) => state !== 'retired');
     if (inUse.length > 0) {
       const message = `it has ${inUse.map(({ state, backends }) => `${backends} ${state}`).join(', ')} backends`;
@@ -94,10 +100,37 @@ export async function reserveSequence(deps: AuditDependencies, { caller, env }: 
   });
 }
 
-/** The 409 error for an action while the environment's secrets are about to be destroyed. */
-export function secretsPending(env: string) {
-  const message = 'the secrets of this environment are being destroyed; try again when that is done';
-  return conflict({ code: 'SECRETS_PENDING', message, env });
+/** The 409 error for an action while the environment's secrets are being destroyed, or will be. */
+export function secretsPending(env: string, end: 'destroying' | 'doomed') {
+  const message =
+    end === 'destroying'
+      ? 'the secrets of this environment are being destroyed; try again when that is done'
+      : 'the secrets of this environment will be destroyed, because its last host is retired; keep them first, or add a host';
+  return conflict({ code: end === 'destroying' ? 'SECRETS_PENDING' : 'SECRETS_DOOMED', message, env });
+}
+
+/** Keeps the secrets of an environment whose last host is retired; throws 404, and 409 if they are being destroyed. */
+export async function keepSecrets(deps: AuditDependencies, { caller, env }: EnvAct): Promise<EnvDetails> {
+  await deps.store.transaction().execute(async (work) => {
+    const row = await lockEnv(work, env);
+    if (row === null) throw notFound('env');
+    if (await hasRemainingBackends(work, env)) return;
+    await storeSecretsChoice(deps, work, { env: row, choice: 'keep', caller });
+  });
+  return readEnv(deps, env);
+}
+
+/** Stores a choice for the secrets of a locked environment. Throws 409 to keep secrets that are being destroyed. */
+export async function storeSecretsChoice(
+  deps: AuditDependencies,
+  work: Store,
+  { env, choice, caller }: { env: EnvRow; choice: SecretsChoice; caller: AuditCaller },
+): Promise<void> {
+  const { name } = env;
+  if (choice === 'keep' && (await findSecretsEnd(work, name)) === 'destroying')
+    throw secretsPending(name, 'destroying');
+  await chooseSecrets(work, env, { choice, now: deps.clock() });
+  await addAuditEntry(work, auditEntry(deps, { ...caller, act: `secrets.${choice}` }, { target: name, env: name }));
 }
 
 /** The environments that an operator may see, by name. */
@@ -136,10 +169,21 @@ function trustView({ threshold, keys, identities, root }: BundleTrust): Trust {
   };
 }
 
-function viewOf({ name, production, desired_sha, last_sequence }: EnvRow, counts: BackendCount[]): Env {
+function viewOf(
+  { name, production, desired_sha, last_sequence, secrets_destroy_at }: EnvRow,
+  counts: BackendCount[],
+): Env {
   const own = counts.filter(({ env }) => env === name).map(({ state, backends }) => [state, backends] as const);
   const backends = Object.fromEntries(own);
-  return { name, production: production === 1, desired_sha, last_sequence, backends };
+  const secretsDestroyAt = secrets_destroy_at === null ? null : toTime(secrets_destroy_at);
+  return {
+    name,
+    production: production === 1,
+    desired_sha,
+    last_sequence,
+    backends,
+    secrets_destroy_at: secretsDestroyAt,
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { AuditDependencies } from '../core/audit.ts';
 import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import { Desired, EnvDetails, EnvList, EnvParams, NewEnv, NewTrust, Sequence } from './envSchemas.ts';
-import { createEnv, deleteEnv, listEnvs, readEnv, reserveSequence, setDesired, setTrust } from './envs.ts';
+import { createEnv, deleteEnv, keepSecrets, listEnvs, readEnv, reserveSequence, setDesired, setTrust } from './envs.ts';
 
 const route = routesFor<AuditDependencies>();
 
@@ -54,6 +54,17 @@ export const envRoutes = [
       await deleteEnv(deps, { caller, env: params.env });
       return noContent;
     },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/envs/:env/keep-secrets',
+    role: 'deployer',
+    summary: 'Keep the secrets of an environment whose last host is retired',
+    params: EnvParams,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'SECRETS_PENDING' },
+    act: 'secrets.keep',
+    handle: async (deps, { caller, params }) => answer(200, await keepSecrets(deps, { caller, env: params.env })),
   }),
   route({
     method: 'PUT',

@@ -18,7 +18,7 @@ export const secretRoutes = [
     responses: { 200: SecretList },
     errors: { 404: 'ENV_NOT_FOUND' },
     act: 'secret.list',
-    handle: async (deps, { params }) => answer(200, { secrets: await listSecrets(deps, params.env) }),
+    handle: async (deps, { params }) => answer(200, await listSecrets(deps, params.env)),
   }),
   route({
     method: 'PUT',
@@ -30,7 +30,7 @@ export const secretRoutes = [
     responses: { 200: SecretVersion },
     errors: {
       404: 'ENV_NOT_FOUND',
-      409: 'SECRETS_PENDING, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED',
+      409: 'SECRETS_PENDING, SECRETS_DOOMED, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED',
       503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
     },
     act: 'secret.set',

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Bundle, Warnings } from '../bundles/bundleSchemas.ts';
-import { Body, EnvName, Nullable, Timestamp } from '../../api/commonSchemas.ts';
+import { Body, EnvName, Nullable, SecretsDestroyAt, Timestamp } from '../../api/commonSchemas.ts';
 
 /** The URL parameters that name a secret. */
 export const SecretParams = Type.Object({
@@ -23,7 +23,10 @@ export const Secret = Type.Object(
 export type Secret = Static<typeof Secret>;
 
 /** A list of secrets by name. */
-export const SecretList = Type.Object({ secrets: Type.Array(Secret) }, { title: 'SecretList' });
+export const SecretList = Type.Object(
+  { secrets: Type.Array(Secret), destroy_at: SecretsDestroyAt },
+  { title: 'SecretList' },
+);
 export type SecretList = Static<typeof SecretList>;
 
 /** Longest value that an agent can pass to compose, in characters. */

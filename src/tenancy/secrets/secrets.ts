@@ -7,10 +7,9 @@ import { toTime } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
 import type { Secretstore } from '../peers/secretstore.ts';
 import type { BundleRow } from '../store/database.ts';
-import { findEnv } from '../store/envs.ts';
-import { areSecretsDoomed } from '../store/pendingSteps.ts';
+import { findEnv, findSecretsEnd } from '../store/envs.ts';
 import { addAuditEntry, newestChanges } from '../store/people.ts';
-import type { Secret } from './secretSchemas.ts';
+import type { SecretList } from './secretSchemas.ts';
 import { requireNoRollout } from '../bundles/promotion.ts';
 
 /** Dependencies of secrets: the secretstore, and the archives that deploy a changed secret. */
@@ -26,12 +25,13 @@ export interface SecretAct {
 }
 
 /** Names of the secrets of an environment with their newest versions; throws 404 if the environment does not exist. */
-export async function listSecrets({ store, secretstore }: SecretDependencies, env: string): Promise<Secret[]> {
-  if ((await findEnv(store, env)) === null) throw notFound('env');
+export async function listSecrets({ store, secretstore }: SecretDependencies, env: string): Promise<SecretList> {
+  const row = await findEnv(store, env);
+  if (row === null) throw notFound('env');
   const secrets = await secretstore.listSecrets(env);
   const targets = secrets.flatMap(({ key, version }) => [versionPath({ env, key, version }), secretPath({ env, key })]);
   const changes = await newestChanges(store, env, targets);
-  return secrets.map(({ key, version }) => {
+  const views = secrets.map(({ key, version }) => {
     const written = changes.get(versionPath({ env, key, version }));
     // A secret that was destroyed since and exists again was written by someone else.
     const isKnown = written !== undefined && written.id > (changes.get(secretPath({ env, key }))?.id ?? 0);
@@ -40,6 +40,7 @@ export async function listSecrets({ store, secretstore }: SecretDependencies, en
       written_by: isKnown ? written.actor : null,
     };
   });
+  return { secrets: views, destroy_at: row.secrets_destroy_at === null ? null : toTime(row.secrets_destroy_at) };
 }
 
 /** A version of a secret, and the bundle that deploys it; null if the desired bundle does not read the secret. */
@@ -54,7 +55,7 @@ export interface SecretVersion {
 /**
  * Writes a new version of a secret. If the desired bundle reads the secret, a new bundle that pins this version becomes
  * the desired one. The values are sent only to the secretstore. Throws 404 if the environment does not exist, and 409
- * `ROLLOUT_ACTIVE`.
+ * `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`.
  */
 export async function setSecret(
   deps: SecretDependencies,
@@ -64,7 +65,8 @@ export async function setSecret(
   const row = await findEnv(deps.store, env);
   if (row === null) throw notFound('env');
   requireNoRollout(row);
-  if (await areSecretsDoomed(deps.store, env)) throw secretsPending(env);
+  const end = await findSecretsEnd(deps.store, env);
+  if (end !== null) throw secretsPending(env, end);
   await recordSecretAct(deps, act, { result: 'started' });
   const version = await deps.secretstore.writeSecret({ env, key, data });
   await recordSecretAct(deps, act, { result: 'ok', target: versionPath({ env, key, version }) });

@@ -35,8 +35,6 @@ export interface SetupMount extends SetupObject {
 }
 
 const dayS = 86_400;
-/** A host that is off for longer needs a new kit. */
-const AGENT_TTL_S = 7 * dayS;
 /** Agents lease a new token before this time. */
 const AGENT_MAX_TTL_S = 30 * dayS;
 const SERVICE_TTL_S = 3600;
@@ -84,7 +82,7 @@ export function desiredObjects({ issuer, keys }: SetupTerms, accessor: string): 
     }),
     roleObject(agentRole, {
       claim_mappings: claims,
-      token_ttl: AGENT_TTL_S,
+      token_ttl: agentRole.tokenTtlS,
       token_max_ttl: AGENT_MAX_TTL_S,
       token_no_default_policy: false,
     }),

@@ -2,7 +2,7 @@ import type { TenancyParts } from './createTenancy.ts';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { expireRetirements, markSilentBackends, runPendingSteps } from '../backends/finishing.ts';
+import { endSecretGraces, expireRetirements, markSilentBackends, runPendingSteps } from '../backends/finishing.ts';
 import { incomingDirectory } from '../bundles/archives.ts';
 import { sessionsOverBefore } from '../people/authenticate.ts';
 import { advanceRollouts, askGates } from '../rollouts/advance.ts';
@@ -32,6 +32,13 @@ const jobs: readonly Job[] = [
     run: markSilentBackends,
   },
   { name: 'expiring retirements', everyMs: 5 * SECOND_MS, run: expireRetirements },
+  {
+    name: 'ending the graces of secrets',
+    everyMs: 5 * SECOND_MS,
+    // After an outage of the service, operators get time to keep secrets whose grace has ended meanwhile.
+    firstAfterMs: ({ settings }) => Math.min(settings.secret_grace_s * SECOND_MS, HOUR_MS),
+    run: endSecretGraces,
+  },
   { name: 'doing pending steps', everyMs: 2 * SECOND_MS, run: runPendingSteps },
   { name: 'advancing rollouts', everyMs: 2 * SECOND_MS, run: advanceRollouts },
   { name: 'asking gates', everyMs: 2 * SECOND_MS, run: askGates },

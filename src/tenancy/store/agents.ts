@@ -249,10 +249,16 @@ export async function addReport(work: Store, backendId: string, receipt: Receipt
 }
 
 async function finishDown(work: Store, id: string, now: number): Promise<void> {
-  const change = { event: { type: 'REPORT_DOWN' }, now } as const;
+  const change = { event: { type: 'REPORT_DOWN' }, now, columns: { down_reported: 1 } } as const;
   const row = await changeBackend(work, id, change);
-  if (row === null) return;
+  if (row === null) return noteLateDown(work, id);
   for (const manager of await listManagers(work, row)) await changeBackend(work, manager.id, change);
+}
+
+/** The retirement of a host did not wait for its report. */
+async function noteLateDown(work: Store, id: string): Promise<void> {
+  const update = work.updateTable('backends').set({ down_reported: 1 }).where('id', '=', id);
+  await update.where('state', '=', 'finishing').execute();
 }
 
 /** A report as it was received, in milliseconds since 1970. */

@@ -51,6 +51,7 @@ export async function createBackend(
     applied_sha: null,
     mesh_identity: null,
     trouble: null,
+    down_reported: 0,
     ...token,
   };
   await store

@@ -45,9 +45,16 @@ interface EnvTable {
   rollout_id: Generated<string | null>;
   /** The highest number of a CI pipeline that promoted a bundle. */
   pipeline: Generated<number | null>;
+  /** An operator's choice for its secrets when its last host is retired; null to destroy them after the grace. */
+  secrets_choice: Generated<SecretsChoice | null>;
+  /** When its secrets will be destroyed, because it has no host any more; null if they are not to be. */
+  secrets_destroy_at: Generated<number | null>;
   /** A deleted environment keeps its row, so that a new one with the same name never reuses a sequence. */
   deleted_at: number | null;
 }
+
+/** A choice for the secrets of an environment that has no host any more. */
+export type SecretsChoice = 'keep' | 'destroy';
 
 interface ReportTable {
   report_id: string;
@@ -308,6 +315,8 @@ interface BackendTable {
   oldest_generation: number;
   purge_volumes: number;
   finished: Json<FinishingStep[]>;
+  /** 1 if its host has taken its services down; 0 for a new backend, 1 for those retired by an older version. */
+  down_reported: Generated<number>;
   /** When an operator locked it; null if it is not locked. */
   locked_at: Generated<number | null>;
   /** The hosts that have used its token; null before the first check-in with a machine or a boot. */

@@ -1,8 +1,10 @@
-import type { BackendState } from '../../../machines/backend.ts';
+import { type BackendState, remainingStates } from '../../../machines/backend.ts';
 import { maxSequence } from '../../api/checkIn.rules.ts';
 import type { BundleTrust } from '../../signatures/trust.ts';
-import type { EnvRow } from './database.ts';
+import { changeBackend } from './backends.ts';
+import type { EnvRow, SecretsChoice } from './database.ts';
 import { inTransaction, type Store } from './openStore.ts';
+import { addPendingSteps, cancelStep } from './pendingSteps.ts';
 import { deleteWebhooksOf } from './webhooks.ts';
 
 /**
@@ -60,7 +62,7 @@ export async function markEnvDeleted(work: Store, name: string, now: number): Pr
   await deleteWebhooksOf(work, name);
   await work
     .updateTable('envs')
-    .set({ desired_sha: null, pipeline: null, deleted_at: now })
+    .set({ desired_sha: null, pipeline: null, ...undecided, deleted_at: now })
     .where('name', '=', name)
     .execute();
 }
@@ -138,4 +140,99 @@ export async function skipSequences(work: Store, gap: number): Promise<void> {
     .set(({ eb }) => ({ last_sequence: eb('last_sequence', '+', gap) }))
     .where('last_sequence', '<=', Number.MAX_SAFE_INTEGER - gap)
     .execute();
+}
+
+/** The secrets of an environment that is in use, or whose secrets were destroyed or kept. */
+const undecided = { secrets_choice: null, secrets_destroy_at: null };
+
+/** True if an environment has a backend that is neither finishing nor retired. */
+export function hasOtherBackends(store: Store, env: string): Promise<boolean> {
+  return hasBackends(store, env, [...remainingStates, 'retiring']);
+}
+
+/** True if an environment has a backend that is not being retired. */
+export function hasRemainingBackends(store: Store, env: string): Promise<boolean> {
+  return hasBackends(store, env, remainingStates);
+}
+
+async function hasBackends(store: Store, env: string, states: readonly BackendState[]): Promise<boolean> {
+  const query = store.selectFrom('backends').select('id').where('env', '=', env).where('state', 'in', states);
+  return (await query.limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Ids of the finishing backends of an environment whose retirement has not dealt with its secrets yet. */
+async function findSecretsHolders(store: Store, env: string): Promise<string[]> {
+  const query = store.selectFrom('backends').select('id').where('env', '=', env).where('state', '=', 'finishing');
+  return (await query.where('finished', 'not like', '%destroySecrets%').orderBy('id').execute()).map(({ id }) => id);
+}
+
+/**
+ * How the secrets of an environment end: `destroying` if their destruction has begun, `doomed` if they will be destroyed
+ * unless an operator keeps them; null if nothing will destroy them.
+ */
+export async function findSecretsEnd(store: Store, env: string): Promise<'destroying' | 'doomed' | null> {
+  const deletion = store.selectFrom('pending_steps').select('step').where('subject', '=', env);
+  if (await deletion.where('step', '=', 'destroyEnvSecrets').executeTakeFirst()) return 'destroying';
+  const row = await findEnv(store, env);
+  if (row === null || row.secrets_choice === 'keep' || (await hasOtherBackends(store, env))) return null;
+  if ((await findSecretsHolders(store, env)).length === 0) return null;
+  return row.secrets_choice === 'destroy' ? 'destroying' : 'doomed';
+}
+
+/** Environments whose secrets will be destroyed at or before a time. */
+export async function findEndedGraces(store: Store, now: number): Promise<string[]> {
+  const query = store.selectFrom('envs').select('name').where('deleted_at', 'is', null);
+  return (await query.where('secrets_destroy_at', '<=', now).orderBy('name').execute()).map(({ name }) => name);
+}
+
+/** Sets when the secrets of a locked environment will be destroyed, unless that is set. Returns the time. */
+export async function doomSecrets(work: Store, { name, secrets_destroy_at }: EnvRow, at: number): Promise<number> {
+  if (secrets_destroy_at !== null) return secrets_destroy_at;
+  await work.updateTable('envs').set({ secrets_destroy_at: at }).where('name', '=', name).execute();
+  return at;
+}
+
+/**
+ * Stores the choice for the secrets of a locked environment that has no remaining hosts. `destroy` makes the step of
+ * backends that wait for it due; all other choices end it. Null clears the choice, because the environment is in use.
+ */
+export async function chooseSecrets(
+  work: Store,
+  { name, secrets_choice: before }: EnvRow,
+  { choice, now }: { choice: SecretsChoice | null; now: number },
+): Promise<void> {
+  if (choice === 'destroy' && before === 'destroy') return;
+  const columns = { secrets_choice: choice, secrets_destroy_at: null };
+  await work.updateTable('envs').set(columns).where('name', '=', name).execute();
+  const holders = await findSecretsHolders(work, name);
+  for (const id of holders) {
+    if (choice === 'destroy') await addPendingSteps(work, id, { steps: ['destroySecrets'], dueAt: now });
+    else await endSecretsStep(work, id, now);
+  }
+}
+
+async function endSecretsStep(work: Store, id: string, now: number): Promise<void> {
+  await cancelStep(work, id, 'destroySecrets');
+  await changeBackend(work, id, { event: { type: 'FINISH_STEP', step: 'destroySecrets' }, now });
+}
+
+/**
+ * Cancels all destructions of secrets in a restored store, which lacks the changes since the backup. Returns each
+ * environment with the backend that was being retired; null for a deleted environment.
+ */
+export async function spareSecrets(work: Store, now: number): Promise<{ backendId: string | null; env: string }[]> {
+  const spared: { backendId: string | null; env: string }[] = [];
+  for (const env of await listEnvs(work, null)) {
+    for (const backendId of await findSecretsHolders(work, env.name)) {
+      await endSecretsStep(work, backendId, now);
+      spared.push({ backendId, env: env.name });
+    }
+  }
+  const deletions = work.selectFrom('pending_steps').select('subject').where('step', '=', 'destroyEnvSecrets');
+  for (const { subject } of await deletions.orderBy('subject').execute()) {
+    await cancelStep(work, subject, 'destroyEnvSecrets');
+    spared.push({ backendId: null, env: subject });
+  }
+  await work.updateTable('envs').set(undecided).where('secrets_choice', 'is distinct from', 'keep').execute();
+  return spared;
 }

@@ -22,6 +22,7 @@ export const migrations: Record<string, Migration> = {
   '0017-locks': { up: addLocks },
   '0018-counters': { up: widenCounters },
   '0019-host-copies': { up: addHostCopies },
+  '0020-secret-grace': { up: addSecretGrace },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -445,6 +446,17 @@ async function addHostCopies({ schema }: Kysely<unknown>): Promise<void> {
     .on('backends')
     .columns(['cloned_at', 'env', 'id'])
     .where('cloned_at', 'is not', null)
+    .execute();
+}
+
+/** The end of the secrets of an environment without hosts, and whether a retired host has reported `down`. */
+async function addSecretGrace({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('envs').addColumn('secrets_choice', 'text').execute();
+  await schema.alterTable('envs').addColumn('secrets_destroy_at', 'bigint').execute();
+  // Of earlier retirements nobody knows; they are not warned about.
+  await schema
+    .alterTable('backends')
+    .addColumn('down_reported', 'integer', (column) => column.notNull().defaultTo(1))
     .execute();
 }
 

@@ -70,31 +70,6 @@ export async function countPendingSteps(store: Store): Promise<Partial<Record<Pe
   return Object.fromEntries(rows.map(({ step, count }) => [step, count]));
 }
 
-/**
- * True while the secrets of an environment are about to be destroyed: it is deleted, or its last backend is finishing.
- */
-export async function areSecretsDoomed(store: Store, env: string): Promise<boolean> {
-  const pending = store
-    .selectFrom('pending_steps')
-    .leftJoin('backends', 'backends.id', 'pending_steps.subject')
-    .select('pending_steps.step')
-    .where((where) =>
-      where.or([
-        where.and([where('subject', '=', env), where('step', '=', 'destroyEnvSecrets')]),
-        where.and([where('backends.env', '=', env), where('step', '=', 'destroySecrets')]),
-      ]),
-    );
-  if ((await pending.limit(1).executeTakeFirst()) === undefined) return false;
-  return !(await hasOtherBackends(store, env));
-}
-
-/** True if an environment has a backend that is neither finishing nor retired. */
-export async function hasOtherBackends(store: Store, env: string): Promise<boolean> {
-  const query = store.selectFrom('backends').select('id').where('env', '=', env);
-  const other = query.where('state', 'not in', ['finishing', 'retired']).limit(1);
-  return (await other.executeTakeFirst()) !== undefined;
-}
-
 /** Updates the row of a step as it was read: another instance's change would have changed `due_at` too. */
 function updateStep(store: Store, { subject, step, due_at }: PendingStepRow) {
   return store
@@ -120,19 +95,4 @@ const LEEWAY_MS = 5 * 60_000;
 export function isDue(column: string, { now, longestMs }: DueBounds): RawBuilder<boolean> {
   const time = sql.ref(column);
   return sql<boolean>`(${time} <= ${now} or ${time} > ${now + longestMs + LEEWAY_MS})`;
-}
-
-/**
- * Environments whose secrets were about to be destroyed, with the retiring backend that requires it (null for a deleted
- * environment).
- */
-export async function listSecretDestructions(work: Store): Promise<{ backendId: string | null; env: string }[]> {
-  const rows = await work
-    .selectFrom('pending_steps')
-    .leftJoin('backends', 'backends.id', 'pending_steps.subject')
-    .select(['subject', 'backends.id as backendId', 'backends.env'])
-    .where('step', 'in', ['destroySecrets', 'destroyEnvSecrets'])
-    .orderBy('subject')
-    .execute();
-  return rows.map(({ subject, backendId, env }) => ({ backendId, env: env ?? subject }));
 }

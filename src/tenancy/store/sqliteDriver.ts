@@ -73,8 +73,7 @@ export class SqliteDriver implements Driver {
 
   /** Runs one statement as a separate transaction. */
   async runAlone<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    if ('returning' in query.query)
-      throw new Error('a change that returns rows needs a transaction');
+    if ('returning' in query.query) throw new Error('a change that returns rows needs a transaction');
     if (this.#waiting !== null) await this.#nextTurn();
     const result = this.#beginTurn(() => this.#writer.query<Row>(query));
     await this.#commitTurn();
