@@ -93,6 +93,11 @@ it.each<[string, Answer, string]>([
     wants('Bearer realm="http://auth.example/"'),
     'r.example requires an unknown kind of login',
   ],
+  [
+    'wants one at a port of this host',
+    wants('Bearer realm="http://127.0.0.1:2375/"'),
+    'r.example requires an unknown kind of login',
+  ],
   ['has no token', wants('Bearer realm="https://auth.example/"'), 'r.example gives no token (404)'],
   ['is another one', { ...found, body: Buffer.from('{}') }, `r.example gives other bytes than it says (${digest})`],
 ])('reports an image that %s', async (_what, answer, message) => {
