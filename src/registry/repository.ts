@@ -105,14 +105,18 @@ function isSafe({ protocol, hostname }: URL, from: URL): boolean {
   return protocol === 'https:' || (protocol === from.protocol && isLoopback(hostname));
 }
 
+/** Only a registry on this host may name a token service here, which is reached without encryption. */
 async function authorizationFor(
   headers: IncomingHttpHeaders,
-  { registry, repository }: ImageReference,
+  image: ImageReference,
   access: RegistryAccess,
 ): Promise<string> {
+  const { registry, repository } = image;
   const login = access.loginOf(registry, repository);
   const challenge = parseChallenge(headers['www-authenticate']);
-  if (challenge === null) throw new RegistryError(`${registry} requires an unknown kind of login`);
+  const isOpen = challenge?.scheme === 'bearer' && challenge.tokenUrl.protocol === 'http:';
+  if (challenge === null || (isOpen && urlBelow(image, '').protocol === 'https:'))
+    throw new RegistryError(`${registry} requires an unknown kind of login`);
   const basic = login && `Basic ${Buffer.from(`${login.user}:${login.password}`).toString('base64')}`;
   if (challenge.scheme === 'bearer') {
     const { status, body } = await access.get(challenge.tokenUrl, basic === null ? {} : { authorization: basic });
