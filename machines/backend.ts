@@ -6,7 +6,7 @@ export type FinishingStep = (typeof finishingSteps)[number];
 
 /** The facts that the tenancy service stores about a backend, in addition to its state. */
 export interface BackendFacts {
-  /** Counts the reveals of the install kit; only grants and tokens of the newest generation are accepted. */
+  /** Rises with each reveal of the install kit; only grants and tokens of the newest generation are accepted. */
   generation: number;
   /** The retirement also removes volumes, except on a production host. */
   purgeVolumes: boolean;

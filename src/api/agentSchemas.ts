@@ -167,6 +167,13 @@ export const CheckIn = Type.Object(
     site: Type.String(),
     host: Type.Object({ name: Type.String(), arch: Type.String(), os: Type.String(), ...machineAndBoot }),
     applied_sha: Nullable(Sha256),
+    highest_sequence: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'Highest sequence that the host has applied in its environment. It rejects bundles below it.',
+      }),
+    ),
     healthy: Type.Boolean(),
     containers: Type.Array(Container),
     ...deferringFacts,

@@ -15,6 +15,8 @@ export const eventTypes = [
   'rollout.resumed',
   'rollout.aborted',
   'bundle.awaiting_signature',
+  'env.held',
+  'env.released',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 

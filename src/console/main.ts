@@ -12,6 +12,7 @@ import { diffPage } from './views/diff.ts';
 import { envPage, envsPage } from './views/envs.ts';
 import { fleetPage } from './views/fleet.ts';
 import { peoplePage } from './views/people.ts';
+import { restorePage } from './views/restore.ts';
 import { secretsPage } from './views/secrets.ts';
 
 /** Milliseconds after which relative times are drawn again. */
@@ -29,6 +30,7 @@ const pages: Record<PageName, Page> = {
   retire: retirePage,
   audit: auditPage,
   people: peoplePage,
+  restore: restorePage,
 };
 
 /** Starts the console in the document that the service has sent (src/tenancy/console/consoleRoutes.ts). */

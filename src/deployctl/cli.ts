@@ -10,6 +10,7 @@ import { addEnv, addPromote } from './commands/env.ts';
 import { addKit, addRetire } from './commands/host.ts';
 import { addLogin, addWhoAmI } from './commands/login.ts';
 import { addAudit, addOperator, addSession } from './commands/people.ts';
+import { addRestore } from './commands/restore.ts';
 import { addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addWebhook } from './commands/webhook.ts';
@@ -72,6 +73,7 @@ const commands = [
   addOperator,
   addSession,
   addAudit,
+  addRestore,
 ];
 
 const helpFooter = `

@@ -171,7 +171,7 @@ const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' }
 function requestOf({ settings, state, version }: CheckInDependencies, observed: ObservedState): CheckInRequest {
   const { env, site, transport, laptop_mode, interval_s, limits, policy, trust, apply } = settings;
   const services = observed.containers.map(({ service }) => service);
-  const { applied_sha, judged } = state.state;
+  const { applied_sha, highest_sequence, judged } = state.state;
   const unpermitted = applied_sha === null ? [] : (judged?.violations ?? []);
   const untrusted = trustViolations(trust, { ...state.state, services });
   const violations = [...untrusted, ...unpermitted].slice(0, policyBounds.entries);
@@ -181,6 +181,7 @@ function requestOf({ settings, state, version }: CheckInDependencies, observed: 
     site,
     host: { name: hostname(), arch: arch(), os: platform(), ...machineAndBoot() },
     applied_sha: state.state.applied_sha,
+    ...(highest_sequence > 0 && { highest_sequence }),
     healthy: observed.healthy,
     containers: observed.containers,
     ...(observed.swarm && {

@@ -12,6 +12,7 @@ import type {
   OperatorList,
   Refusal,
   ReportList,
+  RestoreReview,
   Retirement,
   Rollout,
   RolloutList,
@@ -44,6 +45,10 @@ export function createApi(signal: AbortSignal) {
       request<Rollout>(path`/v1/envs/${env}/rollout/${act}`, { method: 'POST' }),
     passGate: (env: string, wave: number) =>
       request<Rollout>(path`/v1/envs/${env}/rollout/pass`, { method: 'POST', body: { wave } }),
+    restore: () => get<RestoreReview>('/v1/restore'),
+    adoptArchive: (sha256: string) => request<unknown>(path`/v1/restore/archives/${sha256}/adopt`, { method: 'POST' }),
+    releaseEnv: (env: string, desired_sha: string | null) =>
+      request<EnvDetails>(path`/v1/envs/${env}/release`, { method: 'POST', body: { desired_sha } }),
     webhooks: () => get<WebhookList>('/v1/webhooks?limit=500'),
     revealKit: (id: string) => request<InstallKit>(path`/v1/backends/${id}/kit`, { method: 'POST' }),
     accept: (id: string, { machine, boot }: HostCopy) =>

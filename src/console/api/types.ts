@@ -9,10 +9,14 @@ export type {
   BackendDetails,
   BackendList,
   Fleet,
+  HeldEnv,
+  HeldHost,
   InstallKit,
   ReceivedReport,
   ReportList,
+  RestoreReview,
   Retirement,
+  UnknownArchive,
 } from '../../tenancy/backends/backendSchemas.ts';
 export type { Bundle, BundleDiff, BundleList } from '../../tenancy/bundles/bundleSchemas.ts';
 export type { Env, EnvDetails, EnvList } from '../../tenancy/envs/envSchemas.ts';

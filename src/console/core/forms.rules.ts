@@ -57,9 +57,12 @@ export function kitFiles(kit: InstallKit): KitFile[] {
 }
 
 /** The credentials that a new kit invalidates. */
-export function supersedes({ generation, last_seen_at }: Pick<BackendDetails, 'generation' | 'last_seen_at'>): string {
-  if (generation === 0) return 'No kit of this backend was revealed yet.';
-  const times = generation === 1 ? 'once' : `${generation} times`;
+export function supersedes({
+  kits_revealed,
+  last_seen_at,
+}: Pick<BackendDetails, 'kits_revealed' | 'last_seen_at'>): string {
+  if (kits_revealed === 0) return 'No kit of this backend was revealed yet.';
+  const times = kits_revealed === 1 ? 'once' : `${kits_revealed} times`;
   const host = last_seen_at === null ? '' : ' and the host, which checks in now, is refused until it has the new one';
   return `A kit was revealed ${times} before. The new one supersedes it: its grant is void${host}.`;
 }

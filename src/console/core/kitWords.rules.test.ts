@@ -12,7 +12,7 @@ it.each([
   [3, '2026-11-26T08:00:00Z', /3 times.*refused until/],
 ])(
   'a kit after %i others, of a host that was seen at %s, shows what it supersedes',
-  (generation, last_seen_at, words) => {
-    expect(supersedes({ generation, last_seen_at })).toMatch(words);
+  (kits_revealed, last_seen_at, words) => {
+    expect(supersedes({ kits_revealed, last_seen_at })).toMatch(words);
   },
 );

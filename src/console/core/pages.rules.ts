@@ -15,6 +15,7 @@ const patterns = {
   retire: 'backends/:id/retire',
   audit: 'audit',
   people: 'people',
+  restore: 'restore',
 } as const;
 
 export type PageName = keyof typeof patterns;
@@ -124,6 +125,7 @@ const byCode: Record<string, string> = {
   ENV_IN_USE: 'Retire its backends first.',
   ROLLOUT_ACTIVE: 'Wait for the rollout of this environment, or abort it.',
   ROLLOUT_STATE: 'The rollout has gone on in the meantime. Look at it again.',
+  DESIRED_DIFFERS: 'Something has changed in the meantime. Look at it again.',
   SIGNATURE_AWAITED: 'Have the bundle signed: deployctl bundle sign.',
   CROSS_SITE_REFUSED: 'Open the console by its own address, and try again.',
   UNANSWERED: 'The change may have been made: reload the page and check before you try again.',

@@ -18,6 +18,7 @@ import {
   rolloutPlan,
   waveWords,
 } from '../core/rollouts.rules.ts';
+import { heldNotice } from './restore.ts';
 
 /** The envs that one may see. */
 export const envsPage: Page = async (visit) => {
@@ -86,7 +87,8 @@ export const envPage: Page = async (visit) => {
     body: (now) =>
       html`<h1>${name} ${env.production ? toneBadge('idle', 'production') : nothing}</h1>
         <p><a href=${hrefOf('secrets', { env: name })}>Secrets</a></p>
-        ${hostCounts(env)} ${desiredBundle(env, now)} ${isRunning ? rolloutSection(newest, visit, now) : nothing}
+        ${heldNotice([env])} ${hostCounts(env)} ${desiredBundle(env, now)}
+        ${isRunning ? rolloutSection(newest, visit, now) : nothing}
         <h2>Bundles</h2>
         ${bundleTable(bundles, { env, isRunning, gates: gateWebhooks(webhooks, name), visit, now })}
         <h2>Rollouts</h2>

@@ -17,6 +17,7 @@ import {
   stateConditions,
 } from '../core/backends.rules.ts';
 import { directionOf, filters, hrefOf, isFiltered, listQueryOf, sortedBy, withValues } from '../core/pages.rules.ts';
+import { heldNotice } from './restore.ts';
 
 /** Hosts by state and bundle: out of date, unhealthy. */
 export const fleetPage: Page = async (visit) => {
@@ -26,7 +27,7 @@ export const fleetPage: Page = async (visit) => {
     topics: ['backends', 'envs', 'rollouts'],
     body: (now) =>
       html`<h1>Fleet</h1>
-        ${fleetCounts(envs, visit.query)} ${runningRollouts(envs)} ${fleetFilter(envs, visit)}
+        ${heldNotice(envs)} ${fleetCounts(envs, visit.query)} ${runningRollouts(envs)} ${fleetFilter(envs, visit)}
         ${backendTable(list, visit, now)} ${pager(list, visit.query)}`,
   };
 };

@@ -122,7 +122,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ...managers.map(formatManager),
     ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
     ['', report?.detail ?? null],
-    ['kits revealed', String(backend.generation)],
+    ['kits revealed', String(backend.kits_revealed ?? backend.generation)],
     ['volumes', backend.purge_volumes ? 'removed by its retirement' : null],
     ['finished', backend.finished.join(', ') || null],
     ['secrets', backend.secrets_destroy_at ? formatDoom(backend.env, backend.secrets_destroy_at, nowMs) : null],

@@ -86,13 +86,14 @@ function resultOf(env: EnvDetails, { nowMs }: Session): Result {
 
 /** An env as text. */
 function formatEnv(
-  { name, production, desired_sha, last_sequence, backends, secrets_destroy_at: doom, ...more }: EnvDetails,
+  { name, production, desired_sha, last_sequence, held_since, backends, secrets_destroy_at: doom, ...more }: EnvDetails,
   nowMs: number,
 ): string {
   return formatFacts([
     ['env', name],
     ['production', production ? 'yes' : 'no'],
     ['desired', desired_sha ?? 'nothing'],
+    ['held', held_since ? 'since a restore; its hosts get no orders until `deployctl restore release`' : null],
     ['sequence', String(last_sequence)],
     ['backends', formatCounts(backends)],
     ['secrets', doom ? formatDoom(name, doom, nowMs) : null],

@@ -73,6 +73,7 @@ type Looked = { json: object; desired: string; backends: Backend[] };
 
 async function lookAtEnv(api: Api, name: string): Promise<Looked> {
   const env = await api.call<Env>({ method: 'GET', path: path`/v1/envs/${name}` });
+  if (env.held_since) throw heldEnv(name);
   const desired = desiredOf(env, name);
   const query = { env: name, state: 'active' };
   const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit: Infinity } as const;
@@ -90,6 +91,11 @@ async function lookAtBackend(api: Api, id: string): Promise<Looked> {
 function desiredOf({ desired_sha }: Pick<Env, 'desired_sha'>, name: string): string {
   if (desired_sha !== null) return desired_sha;
   throw failure('NOTHING_DESIRED', `nothing is desired of ${name}`, '`deployctl promote`');
+}
+
+function heldEnv(name: string): CtlError {
+  const message = `environment ${name} is held since a restore of the service: its hosts get no orders`;
+  return failure('ENV_HELD', message, `\`deployctl restore review ${name}\``);
 }
 
 function noActiveHost(target: string, desired: string): CtlError {

@@ -206,6 +206,7 @@ function hasFaults({ faults = [] }: Record<string, unknown>): boolean {
 
 /** The remedy for an error, by its code. */
 const remedies: Record<string, string> = {
+  ARCHIVE_NOT_FOUND: '`deployctl restore review` lists the archives',
   BACKEND_CLONED: '`deployctl backend accept ID` lists its hosts; accept one, or add --force',
   BACKEND_LEADS:
     '`docker node demote` its node, or add --swarm to retire all managers; with --force, no manager acts until it is demoted',

@@ -7,14 +7,14 @@ import type {
   BundleDetails as CurrentBundleDetails,
   PushedBundle as CurrentPushedBundle,
 } from '../../tenancy/bundles/bundleSchemas.ts';
-import type { EnvDetails as CurrentEnv } from '../../tenancy/envs/envSchemas.ts';
+import type { Env as CurrentEnvRow, EnvDetails as CurrentEnv } from '../../tenancy/envs/envSchemas.ts';
 import type { Caller, CreatedOperator, Operator as CurrentOperator } from '../../tenancy/people/peopleSchemas.ts';
 import type { Rollout } from '../../tenancy/rollouts/rolloutSchemas.ts';
 import type { Secret, SecretVersion } from '../../tenancy/secrets/secretSchemas.ts';
 
 export type { InstallKit, ReceivedReport, Retiring } from '../../tenancy/backends/backendSchemas.ts';
 export type { ReceivedSignature } from '../../tenancy/bundles/bundleSchemas.ts';
-export type { Env } from '../../tenancy/envs/envSchemas.ts';
+export type { HeldEnv, RestoreReview } from '../../tenancy/backends/backendSchemas.ts';
 export type { AuditEntry, Session as PersonSession } from '../../tenancy/people/peopleSchemas.ts';
 export type { Rollout } from '../../tenancy/rollouts/rolloutSchemas.ts';
 export type {
@@ -30,7 +30,8 @@ type Sent<T, Later extends keyof T> = Omit<T, Later> & Partial<Pick<T, Later>>;
 
 export type WhoAmI = Sent<Caller, 'permissions'>;
 
-type LaterOfBackend = 'labels' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at' | 'leftover';
+type LaterOfBackend =
+  'labels' | 'kits_revealed' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at' | 'leftover';
 export type Backend = Sent<CurrentBackend, LaterOfBackend>;
 export type BackendDetails = Sent<
   CurrentDetails,
@@ -48,7 +49,9 @@ interface BundlesOfEnv {
   desired?: Bundle | null;
   newest?: Bundle | null;
 }
-export type EnvDetails = Sent<Omit<CurrentEnv, keyof BundlesOfEnv>, 'trust' | 'secrets_destroy_at'> & BundlesOfEnv;
+export type Env = Sent<CurrentEnvRow, 'held_since'>;
+export type EnvDetails = Sent<Omit<CurrentEnv, keyof BundlesOfEnv>, 'trust' | 'held_since' | 'secrets_destroy_at'> &
+  BundlesOfEnv;
 export type Trust = NonNullable<EnvDetails['trust']>;
 
 export type RolloutWave = Rollout['waves'][number];

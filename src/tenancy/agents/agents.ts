@@ -5,8 +5,7 @@ import type { TenancySettings } from '../config/configKeys.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
-import { signGrant } from '../keys/grants.ts';
-import type { KeyRing } from '../keys/keyRing.ts';
+import { type KeyRing, signGrant } from '../keys/keyRing.ts';
 import { agentRole, audience, authMount, secretsRole } from '../keys/secretstoreRoles.rules.ts';
 import { outcomeAfterReport } from '../rollouts/rollout.rules.ts';
 import { addReport, type AgentRow, findAgent, recordHeartbeat } from '../store/agents.ts';
@@ -238,6 +237,8 @@ export interface OrderFacts {
   /** Another manager leads the swarm, and takes down the services of all managers. */
   isFollower: boolean;
   appliedSha: string | null;
+  /** The environment is held after a restore. */
+  isHeld: boolean;
   /** The desired bundle of the environment; null if there is none. */
   desired: { sha256: string; sizeBytes: number; emergency: boolean } | null;
 }
@@ -250,8 +251,12 @@ export interface Orders {
   purge_volumes?: boolean;
 }
 
-/** Decides the next step of a host: a retirement comes first, then the desired bundle of its environment. */
-export function ordersOf({ state, purgeVolumes, isFollower, appliedSha, desired }: OrderFacts): Orders {
+/**
+ * Decides the next step of a host: nothing while a restore is reviewed; then a retirement comes first, and the desired
+ * bundle of its environment last.
+ */
+export function ordersOf({ state, purgeVolumes, isFollower, appliedSha, isHeld, desired }: OrderFacts): Orders {
+  if (isHeld) return { action: 'none', desired_sha: null };
   if (state === 'retiring' && isFollower) return { action: 'none', desired_sha: null };
   if (state === 'retiring') return { action: 'down', desired_sha: null, purge_volumes: purgeVolumes };
   const desired_sha = desired?.sha256 ?? null;

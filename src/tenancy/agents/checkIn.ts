@@ -20,6 +20,12 @@ export interface CheckInAnswer extends Orders {
   production: boolean;
 }
 
+/** Dependencies of check-ins. */
+export interface CheckInDependencies extends AuditDependencies {
+  /** Holds the environments of a store that was restored. */
+  readonly watch: { first: () => Promise<void> };
+}
+
 /** A check-in, with the token and the address of its call. */
 interface CheckInCall {
   token: BearerIdentity;
@@ -31,7 +37,8 @@ interface CheckInCall {
  * Stores the facts of a check-in durably and returns the host's orders. Throws 409 `HOST_CLONED` to a host that is not
  * the only one with its token, and stores none of its facts.
  */
-export async function checkIn(deps: AuditDependencies, call: CheckInCall): Promise<CheckInAnswer> {
+export async function checkIn(deps: CheckInDependencies, call: CheckInCall): Promise<CheckInAnswer> {
+  await deps.watch.first();
   const { token, request } = call;
   for (;;) {
     const agent = await readAgentOf(deps, { token, env: request.env }, 'check-in');
@@ -163,7 +170,8 @@ function answerOf(agent: AgentRow, { applied_sha: appliedSha, swarm }: CheckInRe
   const { id, env, production, state, purge_volumes } = agent;
   const desired = desiredBundle(agent, appliedSha);
   const isFollower = swarm?.leader === false;
-  const orders = ordersOf({ state, purgeVolumes: purge_volumes === 1, isFollower, appliedSha, desired });
+  const isHeld = agent.held_since !== null;
+  const orders = ordersOf({ state, purgeVolumes: purge_volumes === 1, isFollower, appliedSha, isHeld, desired });
   return { ...orders, env, backend_id: id, production: production === 1 };
 }
 

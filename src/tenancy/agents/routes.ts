@@ -25,10 +25,10 @@ import {
   offerSignatures,
   receiveReport,
 } from './agents.ts';
-import { checkIn } from './checkIn.ts';
+import { checkIn, type CheckInDependencies } from './checkIn.ts';
 
 /** Dependencies of the agents' calls. */
-export interface AgentDependencies extends ArchiveDependencies, LeaseDependencies {
+export interface AgentDependencies extends ArchiveDependencies, CheckInDependencies, LeaseDependencies {
   /** Looks up the owner of a bearer token at the secretstore, through a cache. */
   readonly lookUpBearer: LookUpBearer;
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { CheckIn, Container, deferringFacts, enforced, Report, Swarm, violations } from '../../api/agentSchemas.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
+import { hostChanges } from './restore.rules.ts';
 import {
   backendStates,
   Body,
@@ -44,7 +45,8 @@ const backend = {
   state_since: Timestamp,
   created_at: Timestamp,
   last_seen_at: Nullable(Timestamp),
-  generation: Type.Integer({ description: 'How often its install kit was revealed.' }),
+  generation: Type.Integer({ description: 'Generation of its newest credentials; a restore of the store skips some.' }),
+  kits_revealed: Type.Integer({ description: 'How often its install kit was revealed.' }),
   applied_sha: Nullable(Sha256),
   desired_sha: Nullable(Sha256),
   agent_version: Nullable(Type.String()),
@@ -287,6 +289,7 @@ const EnvCounts = Type.Object(
     name: EnvName,
     production: Type.Boolean(),
     desired_sha: Nullable(Sha256),
+    held_since: Nullable({ ...Timestamp, description: 'When a restore of the store held it.' }),
     backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
     behind: Type.Integer({ description: 'Hosts that do not run the desired bundle.' }),
     sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report is not a success.' }),
@@ -315,3 +318,65 @@ export const Fleet = Type.Object(
   { title: 'Fleet' },
 );
 export type Fleet = Static<typeof Fleet>;
+
+const HeldHost = Type.Object(
+  {
+    id: Type.String(),
+    site: Type.String(),
+    host: Nullable(Type.String()),
+    state: Type.String(),
+    has_checked_in: Type.Boolean({ description: 'Whether it has checked in since the restore.' }),
+    applied_sha: Nullable(Sha256),
+    applied_sequence: Nullable(Type.Integer()),
+    desired_sha: Nullable(Sha256),
+    change: Type.Enum([...hostChanges], {
+      description:
+        'Effect of the release: the host applies a bundle, goes back to an older one, runs one that the store does not know, is taken down, is locked, or does not change.',
+    }),
+  },
+  { title: 'HeldHost' },
+);
+export type HeldHost = Static<typeof HeldHost>;
+
+const HeldEnv = Type.Object(
+  {
+    env: EnvName,
+    held_since: Timestamp,
+    desired_sha: Nullable(Sha256),
+    desired_sequence: Nullable(Type.Integer()),
+    silent: Type.Integer({ description: 'Hosts that have not checked in since the restore.' }),
+    changes: Type.Object(Object.fromEntries(hostChanges.map((change) => [change, Type.Integer()])), {
+      description: 'Number of hosts by the effect of the release.',
+    }),
+    hosts: Type.Array(HeldHost, { description: 'At most 200; those with a change come first.' }),
+  },
+  { title: 'HeldEnv' },
+);
+export type HeldEnv = Static<typeof HeldEnv>;
+
+const UnknownArchive = Type.Object(
+  {
+    sha256: Sha256,
+    stored_at: Timestamp,
+    env: Nullable(Type.String({ description: 'Null if its manifest cannot be read.' })),
+    name: Nullable(Type.String()),
+    version: Nullable(Type.String()),
+    sequence: Nullable(Type.Integer()),
+  },
+  { title: 'UnknownArchive' },
+);
+export type UnknownArchive = Static<typeof UnknownArchive>;
+
+/** Environments that a restore holds, and archives that the restored store does not know. */
+export const RestoreReview = Type.Object(
+  {
+    envs: Type.Array(HeldEnv),
+    archives: Type.Array(UnknownArchive, { description: 'At most 200, newest first.' }),
+    more_archives: Type.Integer({ description: 'Number of further archives.' }),
+  },
+  { title: 'RestoreReview' },
+);
+export type RestoreReview = Static<typeof RestoreReview>;
+
+/** The desired bundle that the caller has reviewed. */
+export const Release = Body({ desired_sha: Nullable(Sha256) });

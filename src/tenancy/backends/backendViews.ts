@@ -40,6 +40,7 @@ export function backendView(
     created_at: toTime(row.created_at),
     last_seen_at: row.last_seen_at === null ? null : toTime(row.last_seen_at),
     generation,
+    kits_revealed: row.kits,
     applied_sha,
     desired_sha: state === 'retired' ? null : desiredSha,
     agent_version: row.agent_version || null,

@@ -6,7 +6,15 @@ import type { MeshDirectory } from '../peers/meshDirectory.ts';
 import type { Secretstore } from '../peers/secretstore.ts';
 import { changeBackend, findBackend, findExpiredRetirements, findSilent } from '../store/backends.ts';
 import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
-import { chooseSecrets, doomSecrets, findEndedGraces, hasOtherBackends, lockEnv, lockEnvRow } from '../store/envs.ts';
+import {
+  chooseSecrets,
+  doomSecrets,
+  findEndedGraces,
+  hasOtherBackends,
+  listHeldEnvs,
+  lockEnv,
+  lockEnvRow,
+} from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { claimStep, findDueSteps, postponeStep, removeStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -50,16 +58,24 @@ const steps: Record<PendingStep, (deps: FinishingDependencies, call: StepCall) =
 
 /**
  * Runs the due steps one after the other. Each step is idempotent. When a step fails, it is retried later, and other
- * steps of its kind wait for the next round, because their peer is probably unavailable.
+ * steps of its kind wait for the next round, because their peer is probably unavailable. While a restore is reviewed, no
+ * secrets are destroyed: hosts that the store does not know may use them.
  */
 export async function runPendingSteps(deps: FinishingDependencies, signal: AbortSignal): Promise<void> {
-  const failed = new Set<PendingStep>();
+  const failed = new Set<PendingStep>((await isReviewed(deps.store)) ? destructions : []);
   for (const due of await findDueSteps(deps.store, deps.clock(), STEPS_PER_ROUND)) {
     if (signal.aborted) return;
     if (failed.has(due.step)) continue;
     const claimed = await claimStep(deps.store, due, deps.clock() + CLAIM_MS);
     if (claimed !== null && !(await runStep(deps, claimed, signal))) failed.add(due.step);
   }
+}
+
+/** Steps that destroy secrets. */
+const destructions: readonly PendingStep[] = ['destroySecrets', 'destroyEnvSecrets'];
+
+async function isReviewed(store: Store): Promise<boolean> {
+  return (await listHeldEnvs(store)).length > 0;
 }
 
 async function runStep(deps: FinishingDependencies, claimed: PendingStepRow, signal: AbortSignal): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { type BackendState, hostStates } from '../../../machines/backend.ts';
 import type { CheckInRequest, Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.rules.ts';
-import { backendCursorOf, backendPlaceOf, toPage } from '../core/lists.rules.ts';
+import { backendCursorOf, backendPlaceOf, toPage, toTime } from '../core/lists.rules.ts';
 import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rollouts.ts';
 import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
@@ -114,12 +114,13 @@ const byVersion = new Intl.Collator('en', { numeric: true });
 /** Counts the backends of environments. */
 function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of, cloned }: Desired): Fleet {
   const byEnv = Map.groupBy(groups, ({ env }) => env);
-  const views = envs.map(({ name, production, desired_sha, rollout_id }) => {
+  const views = envs.map(({ name, production, desired_sha, rollout_id, held_since }) => {
     const own = byEnv.get(name) ?? [];
     const hosts = own.filter(isHost);
     const rollout = rollouts.find(({ id }) => id === rollout_id);
     return {
       ...{ name, production: production === 1, desired_sha, backends: sumBy(own, ({ state }) => state) },
+      held_since: held_since === null ? null : toTime(held_since),
       behind: sum(hosts.filter((group) => isBehind(group, of(group)))),
       sick: sum(hosts.filter(isSick)),
       cloned: cloned.filter(({ env }) => env === name).length,

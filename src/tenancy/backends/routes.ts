@@ -1,3 +1,5 @@
+import { viewBundle } from '../bundles/bundleList.ts';
+import { BundleParams, PushedBundle } from '../bundles/bundleSchemas.ts';
 import { type KitDependencies, revealKit } from './kit.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
@@ -13,8 +15,10 @@ import {
   InstallKit,
   NewBackend,
   NewLabels,
+  Release,
   ReportList,
   ReportQuery,
+  RestoreReview,
   Retirement,
   Retiring,
 } from './backendSchemas.ts';
@@ -28,6 +32,8 @@ import {
   retireBackend,
 } from './backends.ts';
 import { listBackends, readFleet } from './fleet.ts';
+import { adoptArchive, releaseHeldEnv, type ReviewDependencies, reviewRestore } from './restore.ts';
+import { EnvDetails, EnvParams } from '../envs/envSchemas.ts';
 
 const route = routesFor<KitDependencies>();
 
@@ -179,5 +185,54 @@ export const backendRoutes = [
       const { reports, last } = await listReports(deps, { operator, id: params.id, before: place, limit });
       return answer(200, { reports, next: last && cursorOf(last) });
     },
+  }),
+];
+
+const restoreRoute = routesFor<ReviewDependencies>();
+
+/** Routes of the review after a restore. */
+export const restoreRoutes = [
+  restoreRoute({
+    method: 'GET',
+    url: '/v1/restore',
+    role: 'viewer',
+    summary:
+      'Show what a restore holds, what the release of each environment changes, and archives unknown to the store',
+    responses: { 200: RestoreReview },
+    errors: { 503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL' },
+    act: 'restore.review',
+    handle: async (deps, { operator, signal }) => answer(200, await reviewRestore(deps, { operator, signal })),
+  }),
+  restoreRoute({
+    method: 'POST',
+    url: '/v1/restore/archives/:sha256/adopt',
+    role: 'deployer',
+    summary: 'Make a bundle of a stored archive that the store does not know',
+    params: BundleParams,
+    responses: { 201: PushedBundle, 200: PushedBundle },
+    errors: {
+      404: 'ARCHIVE_NOT_FOUND, ENV_NOT_FOUND',
+      409: 'SEQUENCE_STALE',
+      422: 'Code of the first refusal; refusals names them all',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_BUSY, BUNDLE_DAMAGED',
+    },
+    act: 'bundle.adopt',
+    handle: async (deps, { operator, caller, params: { sha256 }, signal }) => {
+      const { bundle, created, warnings } = await adoptArchive(deps, { operator, caller, sha256, signal });
+      return answer(created ? 201 : 200, { ...(await viewBundle(deps.store, bundle)), warnings });
+    },
+  }),
+  restoreRoute({
+    method: 'POST',
+    url: '/v1/envs/:env/release',
+    role: 'admin',
+    summary: 'Give orders again to the hosts of an environment that a restore holds',
+    params: EnvParams,
+    body: Release,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'ENV_NOT_HELD, DESIRED_DIFFERS', 503: 'OVERLOADED, PEER_UNAVAILABLE' },
+    act: 'env.release',
+    handle: async (deps, { caller, params: { env }, body: { desired_sha: desiredSha }, signal }) =>
+      answer(200, await releaseHeldEnv(deps, { caller, env, desiredSha, signal })),
   }),
 ];

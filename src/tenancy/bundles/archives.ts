@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -38,8 +38,8 @@ export async function storeArchive(
 /**
  * Adds the bundle of a stored archive in a transaction; throws 503 `ARCHIVE_BUSY` if the archive was removed meanwhile.
  */
-export async function insertStoredBundle(work: Store, row: BundleRow): Promise<BundleInsertion> {
-  const insertion = await insertBundle(work, row);
+export async function insertStoredBundle(work: Store, row: BundleRow, isAdopted = false): Promise<BundleInsertion> {
+  const insertion = await insertBundle(work, row, isAdopted);
   if (!(await holdArchive(work, row.sha256))) throw archiveBusy();
   return insertion;
 }
@@ -49,13 +49,13 @@ function archiveBusy(): ApiError {
   return new ApiError({ status: 503, code: 'ARCHIVE_BUSY', message, retryAfterS: 5 });
 }
 
-/** Fetches an archive from the storage into a new file; throws 503 `BUNDLE_MISSING` or `BUNDLE_DAMAGED`, and PeerErrors. */
+/** Fetches an archive from the storage into a new file and returns its size; throws 503 `BUNDLE_MISSING` or `BUNDLE_DAMAGED`, and PeerErrors. */
 export async function fetchArchive(
   deps: ArchiveDependencies,
   { sha256, file, signal }: { sha256: string; file: string; signal: AbortSignal },
-): Promise<void> {
+): Promise<number> {
   await copy(await openArchive(deps, sha256), file, signal);
-  if ((await digestOf(file, signal)) === sha256) return;
+  if ((await digestOf(file, signal)) === sha256) return (await stat(file)).size;
   deps.log('error', `the bundle storage returns bytes that do not match ${sha256}`);
   throw unusableArchive('BUNDLE_DAMAGED', 'the archive of the bundle is damaged');
 }

@@ -1,12 +1,23 @@
-import { notFound } from '../core/apiError.rules.ts';
-import { type Operator, requirePermission, visibleEnvs } from '../core/permission.rules.ts';
+import { createHash } from 'node:crypto';
+import { signatureLimits } from '../../api/trust.rules.ts';
+import { SignatureFault } from '../../signatures/judgement.rules.ts';
+import { ApiError, notFound } from '../core/apiError.rules.ts';
+import { type AuditDependencies, auditEntry } from '../core/audit.ts';
+import { type AuditCaller, type Operator, requirePermission, visibleEnvs } from '../core/permission.rules.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
-import { findBundle, findSigners, listBundles as selectBundles } from '../store/bundles.ts';
-import type { BundleRow, ListedBundle, Place, Role } from '../store/database.ts';
-import { findThresholds } from '../store/envs.ts';
+import {
+  findBundle,
+  findSigners,
+  insertSignature,
+  listBundles as selectBundles,
+  listSignatures as selectSignatures,
+} from '../store/bundles.ts';
+import type { BundleRow, ListedBundle, Place, Role, SignatureRow } from '../store/database.ts';
+import { findBundleTrust, findThresholds, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
+import { addAuditEntry } from '../store/people.ts';
 import { signatureStateOf } from './bundle.rules.ts';
-import type { Bundle, BundleDetails } from './bundleSchemas.ts';
+import type { Bundle, BundleDetails, ReceivedSignature } from './bundleSchemas.ts';
 
 /** A page of bundles in the environments that the operator may see, newest first. */
 export async function listBundles(
@@ -86,4 +97,68 @@ export async function findPermitted(
   if (row === null) throw notFound('bundle');
   requirePermission(operator, { role, env: row.env });
   return row;
+}
+
+/** Lists the signatures of a bundle, oldest first; throws 404 and 403. */
+export async function listSignatures(deps: { store: Store }, named: NamedBundle): Promise<ReceivedSignature[]> {
+  const { sha256 } = await findPermitted(deps, named, 'viewer');
+  return (await selectSignatures(deps.store, sha256)).map(({ sha256, signer, received_at, received_from, body }) => {
+    return { sha256, signer, received_at: toTime(received_at), received_from, signature: JSON.parse(body) as object };
+  });
+}
+
+/** A signature that an operator adds to a bundle. */
+export interface NewSignature extends NamedBundle {
+  caller: AuditCaller;
+  /** The JSON of the signature, not validated yet. */
+  signature: object;
+}
+
+/**
+ * Adds a signature to a bundle; adding it again has no effect. Throws 404 and 403. Throws 422 `SIGNATURE_REFUSED` for
+ * an invalid signature, or, where the service knows the trusted signers, for one whose signer the hosts do not trust.
+ */
+export async function addSignature(
+  deps: AuditDependencies,
+  { signature, caller, ...named }: NewSignature,
+): Promise<{ bundle: Bundle; created: boolean }> {
+  const { env, sha256 } = await findPermitted(deps, named, 'deployer');
+  const { requireSigner, requireTruth } = await import('./judgeSignature.ts');
+  try {
+    const text = textOf(signature);
+    return await deps.store.transaction().execute(async (work) => {
+      if ((await lockEnv(work, env)) === null) throw notFound('env');
+      const bundle = await findBundle(work, sha256);
+      if (bundle === null) throw notFound('bundle');
+      requireTruth(signature, bundle);
+      const trust = await findBundleTrust(work, env);
+      const signer = trust === null ? null : requireSigner(signature, bundle, trust);
+      const origin = { signer, received_at: deps.clock(), received_from: caller.actor };
+      const created = await insertOnce(work, { bundle_sha256: sha256, ...text, ...origin });
+      await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env }));
+      return { bundle: await viewBundle(work, bundle), created };
+    });
+  } catch (error) {
+    if (!(error instanceof SignatureFault)) throw error;
+    throw new ApiError({ status: 422, code: 'SIGNATURE_REFUSED', message: error.message, env });
+  }
+}
+
+/** Serializes a signature, and returns it with its digest. */
+function textOf(signature: object): Pick<SignatureRow, 'body' | 'sha256'> {
+  const body = JSON.stringify(signature);
+  const size = Buffer.byteLength(body);
+  if (size > signatureLimits.bytes)
+    throw new SignatureFault(`it has ${size} bytes, more than ${signatureLimits.bytes}`);
+  return { body, sha256: createHash('sha256').update(body).digest('hex') };
+}
+
+/** Inserts a signature; returns false if the bundle already has it. */
+async function insertOnce(work: Store, row: SignatureRow): Promise<boolean> {
+  const known = await selectSignatures(work, row.bundle_sha256);
+  if (known.some(({ sha256 }) => sha256 === row.sha256)) return false;
+  if (known.length >= signatureLimits.count)
+    throw new SignatureFault(`the bundle has ${known.length} signatures, and no more are kept`);
+  await insertSignature(work, row);
+  return true;
 }

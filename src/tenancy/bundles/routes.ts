@@ -3,9 +3,9 @@ import type { ComparisonDependencies } from './compareBundles.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, octets, routesFor } from '../http/operatorRoute.ts';
-import { acceptBundle, withReceivedArchive } from './acceptBundle.ts';
+import { acceptBundle, raiseShownSequences, withReceivedArchive } from './acceptBundle.ts';
 import { openArchive } from './archives.ts';
-import { findPermitted, listBundles, readBundle, viewBundle } from './bundleList.ts';
+import { addSignature, findPermitted, listBundles, listSignatures, readBundle, viewBundle } from './bundleList.ts';
 import {
   Bundle,
   BundleDetails,
@@ -20,7 +20,6 @@ import {
   SignatureList,
 } from './bundleSchemas.ts';
 import { compareBundles } from './compareBundles.ts';
-import { addSignature, listSignatures } from './signatures.ts';
 
 const route = routesFor<ComparisonDependencies>();
 
@@ -45,7 +44,8 @@ export const bundleRoutes = [
     target: ({ query }) => query.sha256,
     handle: async (deps, { operator, caller, query: { sha256 }, body, signal }) =>
       withReceivedArchive(deps, { body, sha256, signal }, async (archive) => {
-        const { bundle, created, warnings } = await acceptBundle(deps, { ...archive, operator, caller, signal });
+        const onEnv = (env: string) => raiseShownSequences(deps, env, signal);
+        const { bundle, created, warnings } = await acceptBundle(deps, { ...archive, operator, caller, signal, onEnv });
         return answer(created ? 201 : 200, { ...(await viewBundle(deps.store, bundle)), warnings });
       }),
   }),

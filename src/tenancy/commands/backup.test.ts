@@ -10,7 +10,8 @@ import {
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { isAccepted } from '../agents/agents.ts';
-import { backup, GENERATION_GAP, restore, SEQUENCE_GAP } from './backup.ts';
+import { GENERATION_GAP, SEQUENCE_GAP } from '../backends/restore.ts';
+import { backup, restore } from './backup.ts';
 import { findAgent } from '../store/agents.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
 import { applyEvent, createBackend, findBackend } from '../store/backends.ts';
@@ -122,7 +123,7 @@ describe('restore', () => {
     const row = await inStore(settings, (store) => findRollout(store, 'r-1'));
     expect(row).toMatchObject({ state: 'halted', halted_by: 'restore' });
     const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: ['eu-1'], limit: 9 }));
-    expect(audit).toMatchObject([{ act: 'rollout.halt', target: 'r-1' }]);
+    expect(audit).toMatchObject([{ act: 'env.hold' }, { act: 'rollout.halt', target: 'r-1' }]);
   });
 
   it('never reuses a sequence, whatever was assigned after the backup', async () => {
@@ -136,6 +137,13 @@ describe('restore', () => {
     const next = await inStore(settings, (store) => reserveSequence(store, 'eu-1'));
     expect(given).toEqual([1, 2, 3]);
     expect(next).toBe(1 + SEQUENCE_GAP + 1);
+  });
+
+  it('holds every environment, and says how to continue', async () => {
+    await inStore(settings, (store) => createEnv(store, 'eu-1', false));
+    await backUp();
+    expect((await restoreBackup()).err.join('\n')).toMatch(/every environment is held.*\n.*deployctl restore review/);
+    expect((await inStore(settings, (store) => findEnv(store, 'eu-1')))!.held_since).toBeGreaterThan(0);
   });
 
   it('keeps hosts, even with a kit from after the backup, and never reuses a generation', async () => {
@@ -219,6 +227,7 @@ describe('restore', () => {
     const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: null, limit: 9 }));
     expect(audit.map(({ act }) => act)).toEqual([
       'service.restore',
+      'env.hold',
       'env.spareSecrets',
       'env.spareSecrets',
       'service.init',

@@ -1,15 +1,13 @@
 import { access, constants, link, open, rename, rm, writeFile } from 'node:fs/promises';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import type { TenancySettings } from '../config/configKeys.ts';
-import { auditEntry, byService } from '../core/audit.ts';
 import { addKey, deleteAllSigningKeys, listSigningKeys } from '../keys/keyRing.ts';
 import { bundleDirectoryOf } from '../peers/bundleStorage.ts';
 import { addAdministrator } from '../people/people.ts';
-import { skipGenerations } from '../store/backends.ts';
-import { listEnvs, skipSequences, spareSecrets } from '../store/envs.ts';
+import { type HeldStore, holdRestored, SEQUENCE_GAP } from '../backends/restore.ts';
+import { listEnvs } from '../store/envs.ts';
 import { migrateStore, type Store } from '../store/openStore.ts';
-import { addAuditEntry, deleteAllSessions, revokeAllOperators } from '../store/people.ts';
-import { changeRollout, listActiveRollouts } from '../store/rollouts.ts';
+import { deleteAllSessions, revokeAllOperators } from '../store/people.ts';
 import {
   CommandError,
   createFileOnce,
@@ -137,10 +135,12 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
 }
 
 function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: RestoredStore, out: Output): void {
+  out.error('every environment is held: hosts keep what they run, and get nothing else, until you have reviewed it');
+  out.error('start the service, then: deployctl restore review');
   out.error(`sequences continue ${SEQUENCE_GAP} higher; earlier grants are void: reveal unused kits again`);
   out.error(`${revokedOperators} operators' tokens are revoked: make new ones`);
   for (const { env, sha256 } of desired) {
-    out.error(`environment ${env}: the desired bundle is ${sha256}; push and promote later bundles again`);
+    out.error(`environment ${env}: the desired bundle is ${sha256}`);
   }
   for (const env of haltedEnvs) {
     out.error(
@@ -157,41 +157,25 @@ function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: Re
   out.log(token);
 }
 
-/**
- * More than the sequences that an environment gets between a backup and its restore, even if sequences are times in
- * milliseconds; easy to recognize.
- */
-export const SEQUENCE_GAP = 10_000_000_000;
-/** More than the kits that a backend gets between a backup and its restore. */
-export const GENERATION_GAP = 1000;
-
 /** Facts about a restored store that the operator needs. */
-interface RestoredStore {
+interface RestoredStore extends HeldStore {
   /** Token of the new administrator, which is not stored. */
   token: string;
   revokedOperators: number;
-  /** Environments whose pending destruction of secrets was cancelled. */
-  sparedEnvs: string[];
-  /** Environments whose rollouts were halted, because hosts may have advanced since the backup. */
-  haltedEnvs: string[];
   /** Digests of the desired bundles by environment. */
   desired: { env: string; sha256: string }[];
 }
 
 /**
- * Secures a restored store, which lacks all changes since the backup. Sequences and generations are never reused,
- * earlier signatures by the service are void, operator tokens are revoked, rollouts are halted, and no secrets are
- * destroyed for a reason that may be outdated. Hosts keep their tokens: superseded tokens, and tokens of retired hosts,
- * were revoked at the secretstore.
+ * Secures a restored store, which lacks all changes since the backup, and holds its environments. Earlier signatures by
+ * the service are void, and operator tokens are revoked. Hosts keep their tokens: superseded tokens, and tokens of
+ * retired hosts, were revoked at the secretstore.
  */
 function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<RestoredStore> {
   return store.transaction().execute(async (work) => {
-    await skipSequences(work, SEQUENCE_GAP);
-    await skipGenerations(work, GENERATION_GAP);
+    const held = await holdRestored(work, now);
     await deleteAllSigningKeys(work);
     await addKey(work, keyFile, now);
-    const sparedEnvs = await recordSpared(work, now);
-    const haltedEnvs = await haltRollouts(work, now);
     await deleteAllSessions(work);
     const revokedOperators = await revokeAllOperators(work, now);
     const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.restore', now });
@@ -200,30 +184,8 @@ function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<
     const desired = envs.flatMap(({ name, desired_sha }) =>
       desired_sha === null ? [] : [{ env: name, sha256: desired_sha }],
     );
-    return { token, revokedOperators, sparedEnvs, haltedEnvs, desired };
+    return { ...held, token, revokedOperators, desired };
   });
-}
-
-/** Halts every rollout that is not halted already. Returns the environments. */
-async function haltRollouts(work: Store, now: number): Promise<string[]> {
-  const rollouts = await listActiveRollouts(work, null);
-  for (const row of rollouts) {
-    const halted = await changeRollout(work, row, { event: { type: 'HALT', by: 'restore' }, now });
-    if (halted === null) continue;
-    const entry = auditEntry({ clock: () => now }, byService('rollout.halt'), { target: row.id, env: row.env });
-    await addAuditEntry(work, entry);
-  }
-  return rollouts.map(({ env }) => env);
-}
-
-/** Cancels all pending destructions of secrets. Returns the environments. */
-async function recordSpared(work: Store, now: number): Promise<string[]> {
-  const spared = await spareSecrets(work, now);
-  for (const { backendId, env } of spared) {
-    const caller = byService('env.spareSecrets');
-    await addAuditEntry(work, auditEntry({ clock: () => now }, caller, { target: backendId ?? env, env }));
-  }
-  return [...new Set(spared.map(({ env }) => env))];
 }
 
 /** Name of the first administrator, and of the administrator that a restore creates. */

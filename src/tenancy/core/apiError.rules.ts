@@ -30,7 +30,7 @@ export class ApiError extends Error {
 
 /** The 404 error for a missing object, such as `BACKEND_NOT_FOUND` for a backend. */
 export function notFound(
-  thing: 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret' | 'session' | 'webhook',
+  thing: 'archive' | 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret' | 'session' | 'webhook',
 ): ApiError {
   const code = `${thing.toUpperCase()}_NOT_FOUND`;
   return new ApiError({ status: 404, code, message: `there is no such ${thing === 'env' ? 'environment' : thing}` });

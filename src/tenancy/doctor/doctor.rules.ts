@@ -60,6 +60,17 @@ export function checkClones(cloned: Fact<readonly { id: string; env: string; sit
   return checkResult(name, 'no two of them use one token', findings);
 }
 
+/** Checks that no environment waits for the review of a restore. */
+export function checkHeldEnvs(held: Fact<readonly { name: string; held_since: number | null }[]>): Check {
+  const name = 'restore';
+  if ('unknown' in held) return unknownCheck(name, 'the store cannot be read');
+  const findings = held.known.map(({ name: env, held_since }) => ({
+    problem: `hosts of ${env} get no orders since the store was restored at ${new Date(held_since ?? 0).toISOString()}`,
+    fix: `deployctl restore review ${env}; deployctl restore release ${env} --confirm`,
+  }));
+  return checkResult(name, 'no environment is held', findings);
+}
+
 /** The cure that the error of the store names; else `unnamed`. */
 export function storeFix(store: Fact<unknown>, unnamed: string): string {
   const problem = 'unknown' in store ? store.unknown : '';

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import { captureOutput, initialize, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
+import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
+import { holdRestored } from '../backends/restore.ts';
+import { createEnv } from '../store/envs.ts';
 import { doctor } from './doctor.ts';
 import { checkClones } from './doctor.rules.ts';
 
@@ -86,6 +88,18 @@ it('finds a backend whose token two hosts use', () => {
   const { status, findings } = checkClones({ known: [backend] });
   expect([status, findings]).toMatchObject(['failed', [{ fix: 'deployctl backend accept b-1' }]]);
   expect(checkClones({ known: [] }).status).toBe('passed');
+});
+
+it('names environments that a restore holds', async () => {
+  const settings = { ...settingsBelow(dir), key_file: join(dir, 'store.key') };
+  await initialize(settings);
+  configure();
+  await inStore(settings, (store) => createEnv(store, 'eu-1', false));
+  expect((await examine()).checks['restore']).toEqual(['well']);
+  await inStore(settings, (store) => store.transaction().execute((work) => holdRestored(work, Date.now())));
+  const { checks, fixes } = await examine();
+  expect(checks['restore']).toEqual(['wrong', expect.stringMatching(/^hosts of eu-1 get no orders since/)]);
+  expect(fixes['restore']).toEqual([expect.stringContaining('deployctl restore review eu-1')]);
 });
 
 it('finds an OpenID provider that does not answer', async () => {

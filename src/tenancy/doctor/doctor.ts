@@ -36,11 +36,13 @@ import {
 } from '../server/createTenancy.ts';
 import { readTlsFiles, TlsFilesError } from '../server/startServer.ts';
 import { listCloned } from '../store/backends.ts';
+import { listHeldEnvs } from '../store/envs.ts';
 import {
   type CertificateFacts,
   checkAttempt,
   checkCertificate,
   checkClones,
+  checkHeldEnvs,
   checkNamedFiles,
   checkPublishedKeys,
   checkSetup,
@@ -149,6 +151,7 @@ async function checkService(settings: TenancySettings, publicCa: string | null):
   const storeUnusable = storePlace === null ? `sudo ls -la ${settings.state_dir}` : `sudoedit ${storePlace}`;
   return [
     checkAttempt('store', store, { target: storePlace ?? settings.state_dir, fix: storeFix(store, storeUnusable) }),
+    checkHeldEnvs(await attempt(() => withCurrentStore(settings, listHeldEnvs))),
     checkAttempt('keys', keys, {
       target: settings.key_file,
       fix: storeFix(store, storeFix(keys, `put the right key file at ${settings.key_file}`)),

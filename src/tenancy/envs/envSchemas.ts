@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
-import { Body, EnvName, Nullable, SecretsDestroyAt, Sha256 } from '../../api/commonSchemas.ts';
+import { Body, EnvName, Nullable, SecretsDestroyAt, Sha256, Timestamp } from '../../api/commonSchemas.ts';
 
 /** The URL parameter that names an environment. */
 export const EnvParams = Type.Object({ env: EnvName });
@@ -10,6 +10,10 @@ const env = {
   production: Type.Boolean({ description: 'Hosts never remove its volumes.' }),
   desired_sha: Nullable(Sha256),
   last_sequence: Type.Integer({ description: 'The highest sequence that was given to a bundle.' }),
+  held_since: Nullable({
+    ...Timestamp,
+    description: 'When a restore of the store held it: its hosts get no orders until it is released.',
+  }),
   backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
   secrets_destroy_at: SecretsDestroyAt,
 };

@@ -170,7 +170,7 @@ function trustView({ threshold, keys, identities, root }: BundleTrust): Trust {
 }
 
 function viewOf(
-  { name, production, desired_sha, last_sequence, secrets_destroy_at }: EnvRow,
+  { name, production, desired_sha, last_sequence, held_since, secrets_destroy_at }: EnvRow,
   counts: BackendCount[],
 ): Env {
   const own = counts.filter(({ env }) => env === name).map(({ state, backends }) => [state, backends] as const);
@@ -181,6 +181,7 @@ function viewOf(
     production: production === 1,
     desired_sha,
     last_sequence,
+    held_since: held_since === null ? null : toTime(held_since),
     backends,
     secrets_destroy_at: secretsDestroyAt,
   };

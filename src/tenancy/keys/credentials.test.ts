@@ -12,9 +12,9 @@ import {
   openKeyRing,
   PUBLISHED_AHEAD_MS,
   seal,
+  signGrant,
   unseal,
 } from './keyRing.ts';
-import { signGrant } from './grants.ts';
 
 const now = Date.parse('2026-11-24T12:00:00.500Z');
 const keyFile = randomBytes(32);

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createPublicKey, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createPublicKey, randomBytes, randomUUID } from 'node:crypto';
 import {
   calculateJwkThumbprint,
   type CryptoKey,
@@ -7,9 +7,12 @@ import {
   generateKeyPair,
   importPKCS8,
   type JWK,
+  type JWTPayload,
+  SignJWT,
 } from 'jose';
 import type { SigningKeyRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
+import { backendPrefix, serviceRole } from './secretstoreRoles.rules.ts';
 
 /** Signs with ECDSA on P-256, which OpenBao, Vault and all JOSE libraries support. */
 export const algorithm = 'ES256';
@@ -206,4 +209,63 @@ export async function deleteSigningKeys(store: Store, kids: string[]): Promise<v
 /** Deletes all signing keys, so that none of their signatures is valid any more. */
 export async function deleteAllSigningKeys(work: Store): Promise<void> {
   await work.deleteFrom('signing_keys').execute();
+}
+
+/** The backend that a grant or a lease describes. */
+export interface GrantSubject {
+  id: string;
+  env: string;
+  generation: number;
+}
+
+/** Audience and lifetime of a JWT. */
+interface GrantTerms {
+  /** Base URL of this service. */
+  issuer: string;
+  /** Audience that the secretstore's role requires. */
+  audience: string;
+  lifetimeS: number;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** A signed JWT with its expiry, in RFC 3339. */
+export interface Grant {
+  jwt: string;
+  expiresAt: string;
+}
+
+/** Signs a JWT with which a backend logs in to the secretstore: a bootstrap grant or a lease. */
+export async function signGrant(
+  keys: KeyRing,
+  { id, env, generation }: GrantSubject,
+  terms: GrantTerms,
+): Promise<Grant> {
+  // The mount copies only strings into the metadata of a token.
+  const claims = { env, gen: String(generation) };
+  return sign(keys, { claims, subject: `${backendPrefix}${id}` }, terms);
+}
+
+/** Signs a JWT with which this service logs in to the secretstore. */
+export async function signServiceLogin(keys: KeyRing, terms: GrantTerms): Promise<Grant> {
+  return sign(keys, { claims: {}, subject: serviceRole.subject }, terms);
+}
+
+async function sign(
+  keys: KeyRing,
+  { claims, subject }: { claims: JWTPayload; subject: string },
+  { issuer, audience, lifetimeS, now }: GrantTerms,
+): Promise<Grant> {
+  const { kid, key } = keys.signer(now);
+  const issuedS = Math.floor(now / 1000);
+  const jwt = await new SignJWT(claims)
+    .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
+    .setIssuer(issuer)
+    .setAudience(audience)
+    .setSubject(subject)
+    .setJti(randomUUID())
+    .setIssuedAt(issuedS)
+    .setExpirationTime(issuedS + lifetimeS)
+    .sign(key);
+  return { jwt, expiresAt: new Date((issuedS + lifetimeS) * 1000).toISOString() };
 }

@@ -3,6 +3,7 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadBucketCommand,
+  paginateListObjectsV2,
   PutObjectCommand,
   S3Client,
   S3ServiceException,
@@ -12,7 +13,14 @@ import { type Authorities, createTlsContext, untrustedOf } from '../../core/cert
 import { createAgents } from '../../core/connector.ts';
 import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.ts';
 import { openRegularFile } from '../../core/files.ts';
-import { archiveName, type BundleStorage, type ByteRange, storageError } from './bundleStorage.ts';
+import {
+  archiveName,
+  type BundleStorage,
+  type ByteRange,
+  isArchiveName,
+  type StoredArchive,
+  storageError,
+} from './bundleStorage.ts';
 
 /** A bucket, and its use. */
 export interface Bucket {
@@ -47,6 +55,7 @@ export function createS3Storage({ bucket: Bucket, givesLinks, ...access }: Bucke
       const object = new GetObjectCommand(objectOf(sha256));
       return attempt('link to', () => getSignedUrl(client, object, { expiresIn: LINK_LIFETIME_S }));
     },
+    list: () => attempt('list', () => list(client, Bucket)),
     remove: (sha256) =>
       attempt('remove', async () => {
         await client.send(new DeleteObjectCommand(objectOf(sha256)));
@@ -112,6 +121,14 @@ async function get(client: S3Client, input: GetObjectCommand['input']): Promise<
     if (error instanceof S3ServiceException && error.name === 'NoSuchKey') return null;
     throw error;
   }
+}
+
+async function list(client: S3Client, Bucket: string): Promise<StoredArchive[]> {
+  const stored: StoredArchive[] = [];
+  for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket }))
+    for (const { Key = '', LastModified } of Contents)
+      if (isArchiveName(Key)) stored.push({ sha256: Key, storedAt: LastModified?.getTime() ?? 0 });
+  return stored;
 }
 
 function rangeHeader({ start, end }: ByteRange): string {

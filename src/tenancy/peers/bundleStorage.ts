@@ -13,6 +13,12 @@ export interface ByteRange {
   end: number;
 }
 
+/** An archive in its storage, and when it was stored, in milliseconds since 1970. */
+export interface StoredArchive {
+  sha256: string;
+  storedAt: number;
+}
+
 /** Storage of bundles' archives, by their sha256. Each call throws `PeerError` if the storage cannot be used. */
 export interface BundleStorage {
   /** Stores a local file as an archive durably, replacing an existing one; the caller deletes the file. */
@@ -27,20 +33,30 @@ export interface BundleStorage {
    * not support links.
    */
   link: (sha256: string) => Promise<string | null>;
+  /** All stored archives, in no order. */
+  list: () => Promise<StoredArchive[]>;
   /** Removes an archive; an unknown one counts as removed. */
   remove: (sha256: string) => Promise<void>;
   /** Throws unless archives can be written. */
   check: () => Promise<void>;
 }
 
+/** True for the name of an archive; a storage may contain other objects. */
+export function isArchiveName(name: string): boolean {
+  return /^[0-9a-f]{64}$/.test(name);
+}
+
 /** The name of an archive in its storage. Throws a TypeError if the argument is not a digest, which would be a bug. */
 export function archiveName(sha256: string): string {
-  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new TypeError('not a sha256 digest');
+  if (!isArchiveName(sha256)) throw new TypeError('not a sha256 digest');
   return sha256;
 }
 
 /** The error of a call that failed. */
-export function storageError(doing: 'store' | 'read' | 'link to' | 'remove' | 'check', reason: string): PeerError {
+export function storageError(
+  doing: 'store' | 'read' | 'list' | 'link to' | 'remove' | 'check',
+  reason: string,
+): PeerError {
   return new PeerError('bundle storage', `cannot ${doing}: ${reason}`);
 }
 
@@ -96,6 +112,15 @@ export function createDirectoryStorage(dir: string): BundleStorage {
         return file && file.createReadStream({ start, end, highWaterMark: CHUNK_BYTES });
       }),
     link: async () => null,
+    list: () =>
+      attempt('list', async () => {
+        const names = (await readdir(dir).catch(ignoring('ENOENT', [] as string[]))).filter(isArchiveName);
+        const stored = names.map(async (sha256) => {
+          const stats = await stat(pathOf(sha256)).catch(ignoring('ENOENT', null));
+          return stats === null ? [] : [{ sha256, storedAt: Math.floor(stats.mtimeMs) }];
+        });
+        return (await Promise.all(stored)).flat();
+      }),
     remove: (sha256) =>
       attempt('remove', async () => {
         await unlink(pathOf(sha256)).catch(ignoring('ENOENT'));

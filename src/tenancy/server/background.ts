@@ -8,6 +8,7 @@ import { sessionsOverBefore } from '../people/authenticate.ts';
 import { advanceRollouts, askGates } from '../rollouts/advance.ts';
 import { deleteReports } from '../store/agents.ts';
 import { chooseArchivesToRemove, deleteOldBundles, findEnvsOverLimit, forgetArchive } from '../store/bundles.ts';
+import { listHeldEnvs } from '../store/envs.ts';
 import { deleteOldSessions } from '../store/people.ts';
 import { deliverWebhooks, removeOldDeadLetters } from '../webhooks/deliver.ts';
 
@@ -43,6 +44,7 @@ const jobs: readonly Job[] = [
   { name: 'advancing rollouts', everyMs: 2 * SECOND_MS, run: advanceRollouts },
   { name: 'asking gates', everyMs: 2 * SECOND_MS, run: askGates },
   { name: 'delivering webhooks', everyMs: SECOND_MS, run: deliverWebhooks },
+  { name: 'comparing the store with its marks', everyMs: 60 * SECOND_MS, run: ({ watch }) => watch.look() },
   { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
@@ -95,10 +97,11 @@ async function removeOldReports(parts: TenancyParts, signal: AbortSignal): Promi
 
 /**
  * Removes bundles, with their archives, that are neither among the newest of their environment, nor desired, nor on a
- * host.
+ * host. Removes nothing while a restore is reviewed.
  */
 async function removeOldBundles(parts: TenancyParts, signal: AbortSignal): Promise<void> {
   const { store, bundles, settings } = parts;
+  if ((await listHeldEnvs(store)).length > 0) return;
   for (const env of await findEnvsOverLimit(store, settings.keep_bundles)) {
     const count = await store.transaction().execute((work) => deleteOldBundles(work, env, settings.keep_bundles));
     if (count > 0) parts.log('info', `removed ${count} old bundles`, { env });

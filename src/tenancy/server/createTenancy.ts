@@ -9,10 +9,10 @@ import { limitComparisons } from '../bundles/compareBundles.ts';
 import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { ChangeFeed } from '../core/changeFeed.ts';
+import { type StoreWatch, watchStore } from '../backends/restore.ts';
 import type { LogLine } from '../core/log.ts';
 import { type BearerCounts, createBearerCache, type LookUpBearer } from '../keys/bearerCache.ts';
-import { createSealer, followKeyRing, type KeyRing, type Sealer } from '../keys/keyRing.ts';
-import { signServiceLogin } from '../keys/grants.ts';
+import { createSealer, followKeyRing, type KeyRing, type Sealer, signServiceLogin } from '../keys/keyRing.ts';
 import { createS3Storage } from '../peers/bundleBucket.ts';
 import { bundleDirectoryOf, type BundleStorage, createDirectoryStorage } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, openIdentityProvider } from '../peers/identityProvider.ts';
@@ -51,6 +51,7 @@ export interface TenancyParts {
   readonly log: LogLine;
   readonly spans: SpanQueue | null;
   readonly changes: ChangeFeed;
+  readonly watch: StoreWatch;
 }
 
 /** The service without its HTTP interface and its background work. */
@@ -77,6 +78,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, spans, bearerCounts },
     startedAt: clock(),
     changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
+    watch: watchStore({ store, secretstore, clock, log }),
     limitComparisons: limitComparisons(),
     postWebhook: connectWebhooks(settings),
     sealer: createSealer(keyFile),

@@ -4,6 +4,7 @@ import { finishingTests } from '../../../fixtures/suites/tenancy/api/finishingTe
 import { graceTests } from '../../../fixtures/suites/tenancy/api/graceTests.ts';
 import { kitTests } from '../../../fixtures/suites/tenancy/api/kitTests.ts';
 import { lifeTests } from '../../../fixtures/suites/tenancy/api/lifeTests.ts';
+import { restoreTests } from '../../../fixtures/suites/tenancy/api/restoreTests.ts';
 import { retentionTests } from '../../../fixtures/suites/tenancy/api/retentionTests.ts';
 import { webhookTests } from '../../../fixtures/suites/tenancy/api/webhookTests.ts';
 import { startService } from '../../../fixtures/world/tenancy/service.ts';
@@ -12,6 +13,7 @@ describe('install kits', () => kitTests(startService));
 describe('the life of a backend', () => lifeTests(startService));
 describe('finishing a retirement', () => finishingTests(startService));
 describe('the grace of secrets', () => graceTests(startService));
+describe('a restored store', () => restoreTests(startService));
 describe('retention', () => retentionTests(startService));
 describe('webhooks', () => webhookTests(startService));
 describe('deliveries of webhooks', () => deliveryTests(startService));

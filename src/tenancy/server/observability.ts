@@ -11,6 +11,7 @@ import { countDiffering } from '../backends/fleet.ts';
 import { countRollouts, type RolloutCounts } from '../rollouts/rollout.rules.ts';
 import { countBackendsByState } from '../store/backends.ts';
 import type { RolloutProgress } from '../store/database.ts';
+import { listHeldEnvs } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { countPendingSteps } from '../store/pendingSteps.ts';
 import { listActiveRollouts } from '../store/rollouts.ts';
@@ -88,6 +89,9 @@ export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admi
     gauge('deployd_backends', 'Backends by state.', backends),
     gauge('deployd_backends_differing', 'Hosts whose trusted signers differ from their environment.', differing),
     gauge('deployd_pending_steps', 'Unfinished steps of retirements and deletions, by step.', pending),
+    gauge('deployd_envs_held', 'Environments that a restore of the store holds until somebody releases them.', [
+      { value: (await listHeldEnvs(deps.store)).length },
+    ]),
     gauge('deployd_rollouts', 'Rollouts that are not over, by state.', samplesBy('state', rollouts.states)),
     gauge('deployd_rollout_hosts', 'Hosts in their waves, by outcome.', samplesBy('outcome', rollouts.hosts)),
     gauge('deployd_webhook_deliveries', 'Deliveries of events that are pending or have failed for good.', deliveries),

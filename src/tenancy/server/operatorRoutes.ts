@@ -1,7 +1,7 @@
 import type { LogLine } from '../core/log.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import { backendRoutes } from '../backends/routes.ts';
+import { backendRoutes, restoreRoutes } from '../backends/routes.ts';
 import { bundleRoutes, signatureRoutes } from '../bundles/routes.ts';
 import { ApiError, type ApiErrorFields } from '../core/apiError.rules.ts';
 import { recordRefusedAct } from '../core/audit.ts';
@@ -253,6 +253,7 @@ export const operatorRoutes = [
   ...operatorAccountRoutes,
   ...sessionRoutes,
   ...envRoutes,
+  ...restoreRoutes,
   ...rolloutRoutes,
   ...secretRoutes,
   ...backendRoutes,

@@ -294,6 +294,7 @@ function examplesOf(): Record<string, { value: Event }> {
     offline: { type: 'backend.offline', now, env: 'eu-1', backend },
     halted: { type: 'rollout.halted', now, env: 'eu-1', bundle, rollout: { id, failures: 3, halted_by: 'failures' } },
     awaiting: { type: 'bundle.awaiting_signature', now, env: 'eu-1', bundle },
+    held: { type: 'env.held', now, env: 'eu-1' },
   };
   return Object.fromEntries(
     Object.entries(occurrences).map(([name, occurrence]) => [name, { value: eventOf(occurrence) }]),

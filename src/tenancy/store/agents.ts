@@ -16,6 +16,8 @@ export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, A
   /** Bytes; null if there is no desired bundle. */
   desired_size: number | null;
   desired_emergency: number | null;
+  /** When a restore held its environment; null if it is not held. */
+  held_since: number | null;
 }
 
 type AgentColumn =
@@ -72,6 +74,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
       'trouble',
       'envs.production',
       'desired_sha',
+      'held_since',
     ])
     .select(['bundles.size_bytes as desired_size', 'bundles.emergency as desired_emergency'])
     .select(['backends.rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
@@ -122,6 +125,7 @@ export async function recordCheckIn(
     now,
     accessor: token.accessor,
     token_generation: token.generation,
+    oldest_generation: Math.max(token.generation, read.oldest_generation),
     outcome,
     hosts: hosts.hosts,
     cloned_at: hosts.cloned_at,
@@ -151,6 +155,8 @@ interface CheckInColumns extends Pick<
   now: number;
   accessor: string;
   token_generation: number;
+  /** A restored store accepts several generations, until the host shows the newest one. */
+  oldest_generation: number;
   outcome: HostOutcome | null;
 }
 
@@ -169,6 +175,7 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       deferred_by: parameter('deferred_by'),
       token_accessor: parameter('accessor'),
       token_generation: parameter('token_generation'),
+      oldest_generation: parameter('oldest_generation'),
       rollout_outcome: parameter('outcome'),
       hosts: parameter('hosts'),
       cloned_at: parameter('cloned_at'),

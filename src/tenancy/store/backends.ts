@@ -185,7 +185,8 @@ export async function changeBackend(
     if (!next) return null;
     const { revision, state } = row;
     const since = next.state === state ? {} : { state_since: now };
-    const accepted = next.generation === row.generation ? {} : { oldest_generation: next.generation };
+    const accepted =
+      next.generation === row.generation ? {} : { oldest_generation: next.generation, kits: row.kits + 1 };
     const changed = { ...columns, ...columnsOf(next), ...since, ...accepted, revision: revision + 1 };
     const update = work.updateTable('backends').set(changed).where('id', '=', id).where('revision', '=', revision);
     // No row: another instance has changed the backend since it was read.
@@ -304,4 +305,24 @@ export async function skipGenerations(work: Store, gap: number): Promise<void> {
     .updateTable('backends')
     .set(({ eb }) => ({ generation: eb('generation', '+', gap), revision: eb('revision', '+', 1) }))
     .execute();
+}
+
+/** Raises the oldest accepted generation of a backend, which may only be known outside of the store. */
+export async function raiseGeneration(work: Store, id: string, oldest: number): Promise<void> {
+  await work
+    .updateTable('backends')
+    .set(({ eb }) => ({
+      generation: eb.case().when('generation', '<', oldest).then(oldest).else(eb.ref('generation')).end(),
+      oldest_generation: oldest,
+      revision: eb('revision', '+', 1),
+    }))
+    .where('id', '=', id)
+    .where('oldest_generation', '<', oldest)
+    .execute();
+}
+
+/** The backends of an environment that are not retired, by id. */
+export function listUnretired(store: Store, env: string): Promise<BackendRow[]> {
+  const query = store.selectFrom('backends').selectAll().where('env', '=', env).where('state', '!=', 'retired');
+  return query.orderBy('id').execute();
 }

@@ -9,18 +9,58 @@ import { inTransaction, type Store } from './openStore.ts';
  */
 export type BundleInsertion = 'added' | 'known' | 'stale' | 'envless';
 
-/** Adds a bundle to its environment in a transaction, and raises the sequences of the environment to the bundle's. */
-export async function insertBundle(work: Store, row: Insertable<BundleTable>): Promise<BundleInsertion> {
+/**
+ * Adds a bundle to its environment in a transaction, and raises the sequences of the environment to the bundle's. An
+ * adopted one may have any sequence that no other bundle has.
+ */
+export async function insertBundle(
+  work: Store,
+  row: Insertable<BundleTable>,
+  isAdopted = false,
+): Promise<BundleInsertion> {
   const { sequence } = row;
   // Serialize the bundles of one environment.
   const env = await lockEnv(work, row.env);
   if (env === null) return 'envless';
   if ((await findBundle(work, row.sha256)) !== null) return 'known';
-  if (sequence <= (env.pushed_sequence ?? -1)) return 'stale';
-  const raised = { pushed_sequence: sequence, last_sequence: Math.max(sequence, env.last_sequence) };
+  const pushed = env.pushed_sequence ?? -1;
+  if (isAdopted ? await hasSequence(work, row) : sequence <= pushed) return 'stale';
+  const raised = { pushed_sequence: Math.max(sequence, pushed), last_sequence: Math.max(sequence, env.last_sequence) };
   await work.updateTable('envs').set(raised).where('name', '=', row.env).execute();
   await work.insertInto('bundles').values(row).execute();
   return 'added';
+}
+
+async function hasSequence(work: Store, { env, sequence }: Pick<BundleRow, 'env' | 'sequence'>): Promise<boolean> {
+  const query = work.selectFrom('bundles').select('sha256').where('env', '=', env).where('sequence', '=', sequence);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+/** Number of digests in one query. */
+const DIGESTS_AT_ONCE = 500;
+
+/** Selects the digests of which the store has neither a bundle nor an archive. */
+export async function findUnknownDigests(store: Store, digests: readonly string[]): Promise<string[]> {
+  const known = new Set<string>();
+  for (let from = 0; from < digests.length; from += DIGESTS_AT_ONCE) {
+    const some = digests.slice(from, from + DIGESTS_AT_ONCE);
+    for (const table of ['bundles', 'archives'] as const) {
+      const rows = await store.selectFrom(table).select('sha256').where('sha256', 'in', some).execute();
+      for (const { sha256 } of rows) known.add(sha256);
+    }
+  }
+  return digests.filter((sha256) => !known.has(sha256));
+}
+
+/** The sequences of bundles by digest; other digests are omitted. */
+export async function findSequences(store: Store, digests: readonly string[]): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for (let from = 0; from < digests.length; from += DIGESTS_AT_ONCE) {
+    const some = digests.slice(from, from + DIGESTS_AT_ONCE);
+    const rows = await store.selectFrom('bundles').select(['sha256', 'sequence']).where('sha256', 'in', some).execute();
+    for (const { sha256, sequence } of rows) found.set(sha256, sequence);
+  }
+  return found;
 }
 
 /** The row of a bundle; null if there is none. */

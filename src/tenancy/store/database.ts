@@ -49,6 +49,8 @@ interface EnvTable {
   secrets_choice: Generated<SecretsChoice | null>;
   /** When its secrets will be destroyed, because it has no host any more; null if they are not to be. */
   secrets_destroy_at: Generated<number | null>;
+  /** When a restore held it; null if it is not held, or was released. */
+  held_since: Generated<number | null>;
   /** A deleted environment keeps its row, so that a new one with the same name never reuses a sequence. */
   deleted_at: number | null;
 }
@@ -308,6 +310,8 @@ interface BackendTable {
   created_at: number;
   state: BackendState;
   generation: number;
+  /** How often its install kit was revealed. A restore raises only the generation. */
+  kits: Generated<number>;
   /**
    * Tokens of this generation and newer are accepted: a restored store does not know all generations that were
    * assigned.

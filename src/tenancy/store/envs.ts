@@ -62,7 +62,7 @@ export async function markEnvDeleted(work: Store, name: string, now: number): Pr
   await deleteWebhooksOf(work, name);
   await work
     .updateTable('envs')
-    .set({ desired_sha: null, pipeline: null, ...undecided, deleted_at: now })
+    .set({ desired_sha: null, pipeline: null, held_since: null, ...undecided, deleted_at: now })
     .where('name', '=', name)
     .execute();
 }
@@ -138,7 +138,7 @@ export async function skipSequences(work: Store, gap: number): Promise<void> {
   await work
     .updateTable('envs')
     .set(({ eb }) => ({ last_sequence: eb('last_sequence', '+', gap) }))
-    .where('last_sequence', '<=', Number.MAX_SAFE_INTEGER - gap)
+    .where('last_sequence', '<=', maxSequence - gap)
     .execute();
 }
 
@@ -235,4 +235,30 @@ export async function spareSecrets(work: Store, now: number): Promise<{ backendI
   }
   await work.updateTable('envs').set(undecided).where('secrets_choice', 'is distinct from', 'keep').execute();
   return spared;
+}
+
+/** Raises the sequences of an environment to one that a bundle of it has; never lowers them. */
+export async function raiseSequences(work: Store, name: string, sequence: number): Promise<void> {
+  const row = await lockEnvRow(work, name);
+  if (row === null) return;
+  const pushed_sequence = Math.max(sequence, row.pushed_sequence ?? 0);
+  const last_sequence = Math.max(sequence, row.last_sequence);
+  await work.updateTable('envs').set({ pushed_sequence, last_sequence }).where('name', '=', name).execute();
+}
+
+/** Holds every environment from a time on; returns their names. */
+export async function holdEnvs(work: Store, now: number): Promise<string[]> {
+  const update = work.updateTable('envs').set({ held_since: now }).where('deleted_at', 'is', null);
+  return (await update.returning('name').execute()).map(({ name }) => name).toSorted();
+}
+
+/** Ends the hold of an environment. */
+export async function releaseEnv(work: Store, name: string): Promise<void> {
+  await work.updateTable('envs').set({ held_since: null }).where('name', '=', name).execute();
+}
+
+/** The environments that a restore holds, by name. */
+export function listHeldEnvs(store: Store): Promise<EnvRow[]> {
+  const query = store.selectFrom('envs').selectAll().where('held_since', 'is not', null);
+  return query.where('deleted_at', 'is', null).orderBy('name').execute();
 }

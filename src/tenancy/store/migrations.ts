@@ -23,6 +23,7 @@ export const migrations: Record<string, Migration> = {
   '0018-counters': { up: widenCounters },
   '0019-host-copies': { up: addHostCopies },
   '0020-secret-grace': { up: addSecretGrace },
+  '0021-restores': { up: addRestores },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -458,6 +459,19 @@ async function addSecretGrace({ schema }: Kysely<unknown>): Promise<void> {
     .alterTable('backends')
     .addColumn('down_reported', 'integer', (column) => column.notNull().defaultTo(1))
     .execute();
+}
+
+/**
+ * When an environment was held after a restore, and how often the kit of a backend was revealed: a restore skips
+ * generations, a thousand each time.
+ */
+async function addRestores(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('envs').addColumn('held_since', 'bigint').execute();
+  await db.schema
+    .alterTable('backends')
+    .addColumn('kits', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await sql`update backends set kits = generation % 1000`.execute(db);
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

@@ -147,6 +147,17 @@ export function listAuditEntries(store: Store, filter: AuditFilter): Promise<Aud
   return auditQuery(store, filter).execute();
 }
 
+/** Id of the newest entry of the audit log; 0 for none. */
+export async function newestAuditId(store: Store): Promise<number> {
+  const newest = store.selectFrom('audit').select(({ fn }) => fn.max('id').as('id'));
+  return (await newest.executeTakeFirst())?.id ?? 0;
+}
+
+/** Entries of the audit log after an id, oldest first. */
+export function listAuditAfter(store: Store, after: number, limit: number): Promise<AuditRow[]> {
+  return store.selectFrom('audit').selectAll().where('id', '>', after).orderBy('id').limit(limit).execute();
+}
+
 /** Selects a page; there are indexes by environment, action and actor. */
 export function auditQuery(store: Store, { before, envs, act, actor, limit }: AuditFilter) {
   let query = store.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(limit);

@@ -87,6 +87,10 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
       return `the rollout of ${bundle} in environment ${env} was aborted`;
     case 'bundle.awaiting_signature':
       return `${bundle} of environment ${env} awaits signatures`;
+    case 'env.held':
+      return `environment ${env} is held: the store was restored, and its hosts get no orders until it is reviewed`;
+    case 'env.released':
+      return `environment ${env} is released: its hosts get orders again`;
     case 'webhook.test':
       return `a test of the webhook of ${env === null ? 'all environments' : `environment ${env}`}`;
   }
@@ -129,6 +133,8 @@ const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
   'rollout.resumed': null,
   'rollout.aborted': null,
   'bundle.awaiting_signature': 'info',
+  'env.held': 'warning',
+  'env.released': null,
   'webhook.test': 'info',
 };
 
@@ -148,12 +154,13 @@ function pagerDutyBody(event: WebhookEvent, { routingKey, source }: { routingKey
 }
 
 /** The subject of an incident. The health of a backend, its silence, its clones and its changes are separate subjects. */
-function subjectOf({ type, data: { backend, bundle, rollout } }: WebhookEvent): string {
+function subjectOf({ type, data: { env, backend, bundle, rollout } }: WebhookEvent): string {
   if (backend !== null) {
     return `backend/${backend.id}/${aspects[type] ?? 'health'}`;
   }
   if (rollout !== null) return `rollout/${rollout.id}`;
-  return bundle === null ? 'test' : `bundle/${bundle.sha256}`;
+  if (bundle !== null) return `bundle/${bundle.sha256}`;
+  return type === 'webhook.test' ? 'test' : `env/${env}/restore`;
 }
 
 const aspects: Partial<Record<Type, string>> = {

@@ -17,6 +17,7 @@ function occurrence(type: Occurrence['type'], name = 'db-1.example'): Occurrence
   const rollout = type.startsWith('rollout.')
     ? { rollout: { id: 'r-1', failures: 3, halted_by: 'failures' as const } }
     : {};
+  if (type.startsWith('env.')) return { type, now, env: 'eu-1' };
   return { type, now, env: 'eu-1', bundle, code: 'PULL_FAILED', ...about, ...rollout };
 }
 
@@ -79,6 +80,8 @@ it.each([
   ['rollout.resumed', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 continues'],
   ['rollout.aborted', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was aborted'],
   ['bundle.awaiting_signature', 'db-1.example db-1.example (aaaaaaaaaaaa) of environment eu-1 awaits signatures'],
+  ['env.held', 'environment eu-1 is held: the store was restored, and its hosts get no orders until it is reviewed'],
+  ['env.released', 'environment eu-1 is released: its hosts get orders again'],
 ] as const)('describes %s as "%s"', (type, text) => {
   expect(bodyOf(eventOf(occurrence(type)), 'slack')['text']).toBe(text);
 });
@@ -126,6 +129,8 @@ it('sends the key to PagerDuty in the body instead of the URL, with one incident
     'rollout.resumed: resolve deployd/rollout/r-1',
     'rollout.aborted: resolve deployd/rollout/r-1',
     `bundle.awaiting_signature: trigger deployd/bundle/${'a'.repeat(64)}`,
+    'env.held: trigger deployd/env/eu-1/restore',
+    'env.released: resolve deployd/env/eu-1/restore',
   ]);
 });
 
