@@ -170,7 +170,9 @@ it('asks the provider for groups that are missing from the ID token', async () =
 it.each([
   ['https://evil.example/', '/console/'],
   ['//evil.example/', '/console/'],
-  ['/console/../..//evil.example', '/console/../..//evil.example'],
+  ['/console/../..//evil.example', '/console/'],
+  ['/console/%2e%2E/v1/openapi.json', '/console/'],
+  ['/console/envs/../fleet', '/console/envs/../fleet'],
   ['/console/\\evil', '/console/'],
   ['/v1/operators', '/console/'],
   ['/console/backends?env=eu-1', '/console/backends?env=eu-1'],

@@ -125,6 +125,18 @@ it('closes a download that the client stops reading, and frees its place', async
   await other.stop();
 });
 
+it.each(['healthz', 'v1/envs', 'v1/nothing', 'console/sign-in', 'metrics', 'v1/agent/bundles/x'])(
+  'forbids caching, guessing and plain HTTP in the answer to %s',
+  async (path) => {
+    const { headers } = await fetch(`${service.url}/${path}`);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'strict-transport-security': 'max-age=31536000',
+    });
+  },
+);
+
 it('rejects a head that is too large', async () => {
   const socket = await open();
   socket.end(head('/healthz', `X: ${'x'.repeat(20_000)}`));

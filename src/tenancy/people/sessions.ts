@@ -168,7 +168,8 @@ export const stylePath = '/console/console.css';
 /** The page to open after a sign-in: the requested path if it is below the console, otherwise the first page. */
 function returnPath(wish: string | undefined): string {
   const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@-]*$/.test(wish);
-  return isOwn ? wish : consolePath;
+  // A browser leaves the console by `..`, also if that is encoded.
+  return isOwn && new URL(wish, 'https://any').pathname.startsWith(consolePath) ? wish : consolePath;
 }
 
 /** The display name of a person, in one line; the subject if the claim is missing or is an unverified address. */

@@ -176,6 +176,8 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
   const admission = new Admission(max_requests);
   const metrics = new RequestMetrics();
   observeRequests(app, parts.log, metrics);
+  // Before the routes, which may replace them: no answer is kept or guessed, and no browser calls without TLS again.
+  app.addHook('onRequest', async (_request, reply) => void reply.headers(securityHeaders(parts.settings)));
   if (parts.spans !== null) traceRequests(app, parts.spans, parts.clock);
   answerUnknownUrls(app);
   admission.guard(app);
@@ -194,6 +196,15 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
   app.after(otherMethods);
   await app.ready();
   return app;
+}
+
+/** Headers of every answer of the service. */
+function securityHeaders({ public_url }: TenancyParts['settings']): Record<string, string> {
+  return {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...(public_url.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
+  };
 }
 
 const bearer = { type: 'http', scheme: 'bearer' } as const;
