@@ -7,7 +7,7 @@ import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import { backendStates, patterns } from '../../api/commonSchemas.ts';
 import { isDateTime } from '../../core/text.rules.ts';
 
-/** What is stored is served by the same schema, so a time must have the form that its serializer writes unchecked. */
+/** The serializers write times unchecked, so a stored time must have the right form. */
 const formats = { 'date-time': isDateTime, uri: true } as const;
 const options = { useDefaults: true, formats, strictTypes: false } as const;
 const json = new Ajv(options);
