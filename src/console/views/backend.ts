@@ -52,12 +52,11 @@ export const backendPage: Page = async (visit) => {
       html`<h1>${backend.site}</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
         ${deferralNotices(backend, now)}
+        ${copyTable(backend, { now, accept: may(caller, 'admin', backend.env) ? acceptButton(backend, visit) : null })}
         <div class="columns">
           <div>
             ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}
-            ${troubleOf(backend)}
-            ${copyTable(backend, { now, accept: may(caller, 'admin', backend.env) ? acceptButton(backend, visit) : null })}
-            ${managerTable(backend)}
+            ${troubleOf(backend)} ${managerTable(backend)}
             <h2>Containers</h2>
             ${
               backend.healthy === null && backend.last_seen_at !== null

@@ -163,6 +163,7 @@ function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
     ${select('deferred_by', 'Paused by', { query, values: Object.keys(deferralConditions) })}
     ${swarm === null ? nothing : select('swarm', 'Swarm', { query, values: [swarm] })}
     ${toggle('behind', 'Out of date', query)} ${toggle('sick', 'Unhealthy', query)}
+    ${query.has('cloned') ? toggle('cloned', 'Cloned', query) : nothing}
     ${isFiltered(query) ? html`<a class="button quiet" href=${hrefOf('fleet')} data-keep>Clear</a>` : nothing}
   </form>`;
 }
