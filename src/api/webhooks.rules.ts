@@ -11,6 +11,7 @@ export const eventTypes = [
   'backend.cloned',
   'backend.accepted',
   'backend.changed',
+  'backend.differs',
   'rollout.halted',
   'rollout.resumed',
   'rollout.aborted',

@@ -69,11 +69,11 @@ export const deferralConditions: Record<NonNullable<Backend['deferred_by']>, Con
   window: { word: 'window closed', tone: 'idle', meaning: 'Its host waits until one of its windows opens.' },
 };
 
-/** A host that trusts other signers than its environment. */
+/** A host whose settings differ from the recorded ones of its environment. */
 export const differingCondition: Condition = {
-  word: 'trust differs',
+  word: 'settings differ',
   tone: 'bad',
-  meaning: 'Its host trusts other signers than its environment.',
+  meaning: 'Its host has other settings than its environment.',
 };
 
 const outcomes: Record<string, Tone> = {

@@ -61,7 +61,7 @@ function decode(part: string): string | null {
 }
 
 /** The filters of backends, the same in the address of the page and in the API. */
-export const filters = ['q', 'env', 'state', 'behind', 'sick', 'cloned', 'deferred_by', 'swarm'] as const;
+export const filters = ['q', 'env', 'state', 'behind', 'sick', 'cloned', 'deferred_by', 'differs', 'swarm'] as const;
 
 /** The query to the API for the address of a page: the known filters, sorted by site if the address has no order. */
 export function listQueryOf(query: URLSearchParams): URLSearchParams {

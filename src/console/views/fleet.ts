@@ -52,6 +52,10 @@ function fleetCounts(envs: readonly EnvCounts[], query: URLSearchParams): Templa
     { name: 'out of date', count: sum(({ behind }) => behind), tone: 'later', ...only('behind', 'true') },
     ...[
       { name: 'cloned', count: sum((env) => env.cloned), tone: 'bad' as const, ...only('cloned', 'true') },
+      {
+        ...{ name: 'settings differ', count: sum(({ differing }) => differing), tone: 'bad' as const },
+        ...only('differs', 'true'),
+      },
       { name: 'paused', count: held, tone: 'later' as const, ...only('deferred_by', 'hold') },
       ...passingStates.map(stateCount),
     ].filter(({ count }) => count > 0),
@@ -163,7 +167,7 @@ function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
     ${select('deferred_by', 'Paused by', { query, values: Object.keys(deferralConditions) })}
     ${swarm === null ? nothing : select('swarm', 'Swarm', { query, values: [swarm] })}
     ${toggle('behind', 'Out of date', query)} ${toggle('sick', 'Unhealthy', query)}
-    ${query.has('cloned') ? toggle('cloned', 'Cloned', query) : nothing}
+    ${query.has('cloned') ? toggle('cloned', 'Cloned', query) : nothing} ${toggle('differs', 'Settings differ', query)}
     ${isFiltered(query) ? html`<a class="button quiet" href=${hrefOf('fleet')} data-keep>Clear</a>` : nothing}
   </form>`;
 }

@@ -159,7 +159,7 @@ it('shows the trusted signers of a host, how its environment differs, and violat
   const violations = [{ by: 'trust' as const, service: null, detail: 'signed by a \u001b[31mremoved key' }];
   await host.checkIn({ trust: { bundles: null, images: null }, violations });
   const list = async () => (await at.viewer.run(`backend list --env ${env}`)).stdout;
-  expect(await list()).not.toContain('TRUST');
+  expect(await list()).not.toContain('SETTINGS');
   const keys = [newSigningKey().publicPem];
   await at.service.deps.store
     .insertInto('bundle_trusts')

@@ -175,6 +175,7 @@ function addBackendList(backend: Command, run: Run): void {
         'window',
       ]),
     )
+    .option('--differs', 'only hosts whose settings differ from the settings of their environment')
     .option('--swarm <id>', 'only managers of this swarm')
     .addOption(new Option('--sort <column>', 'column to sort by').choices(sortColumns))
     .option('--reverse', 'sort in descending order')
@@ -218,7 +219,7 @@ async function listBackends(
     'DEFERRED',
     'APPLIED',
     'DESIRED',
-    ...(differ ? ['TRUST'] : []),
+    ...(differ ? ['SETTINGS'] : []),
     ...(hasSwarms ? ['SWARM'] : []),
   ];
   return { json, text: formatTable(head, rows, session.width) };
@@ -241,6 +242,7 @@ interface ListOptions {
   sick?: true;
   cloned?: true;
   deferredBy?: string;
+  differs?: true;
   swarm?: string;
   sort?: string;
   reverse?: true;
@@ -256,9 +258,11 @@ function queryOf({
   reverse,
   ...conditions
 }: ListOptions): Record<string, string | undefined> {
-  const { behind, sick, cloned, deferredBy: deferred_by, swarm } = conditions;
+  const { behind, sick, cloned, deferredBy: deferred_by, differs, swarm } = conditions;
   const order = reverse ? `-${sort ?? 'id'}` : sort;
-  const condition = { behind: behind && 'true', sick: sick && 'true', cloned: cloned && 'true', deferred_by, swarm };
+  const flags = { behind, sick, cloned, differs };
+  const chosen = Object.fromEntries(Object.entries(flags).map(([name, isChosen]) => [name, isChosen && 'true']));
+  const condition = { ...chosen, deferred_by, swarm };
   return { env, state: state?.join(','), q: search, ...condition, sort: order };
 }
 

@@ -29,9 +29,14 @@ export function addEnv(program: Command, run: Run): void {
     .action(run(deleteEnv));
   env
     .command('trust')
-    .description('Choose the signers that the service requires before a promotion; the hosts keep their own setting')
+    .description(
+      'Record the signers, and optionally policy and maintenance windows, that all hosts should have; hosts keep their own',
+    )
     .argument('<env>', 'name of the environment')
-    .argument('[file]', 'file with the key `trust.bundles` of config.yaml; paths in it are relative to the file')
+    .argument(
+      '[file]',
+      'file with the key `trust.bundles` of config.yaml, and optionally `policy` and `apply.windows`; paths in it are relative to the file',
+    )
     .option('--clear', 'remove the setting: the service requires no signatures')
     .action(run(trustEnv));
 }
@@ -103,10 +108,11 @@ function formatEnv(
 
 function trustFacts({ trust, desired, newest }: Pick<EnvDetails, 'trust' | 'desired' | 'newest'>): Fact[] {
   if (!trust) return [];
-  const { threshold, keys, identities } = trust;
+  const { threshold, keys, identities, policy, windows } = trust;
   const waits = newest && newest.sha256 !== desired?.sha256;
   return [
     ['trust', formatTrust(threshold, keys.length + identities.length)],
+    ['compared', ['signers', ...(policy ? ['policy'] : []), ...(windows ? ['maintenance windows'] : [])].join(', ')],
     ['signatures', desired ? formatSignature(desired, threshold) : null],
     ['newest', waits ? `${newest.sha256}, ${formatSignature(newest, threshold)}` : null],
   ];

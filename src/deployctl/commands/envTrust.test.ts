@@ -32,18 +32,22 @@ it("sends the trust of a host's config.yaml to the service, with the public keys
     keys: [keys/release.pub]
     identities: [{issuer: '${identity.issuer}', subject: '${identity.subject}'}]
     root: ${join(dir, 'root.json')}
+policy: {permit: {binds: [/srv/**]}}
+apply: {windows: [{days: [mon], start: '08:30', minutes: 60, time_zone: UTC}]}
 `,
   );
-  const trust = { threshold: 2, keys: [key.publicPem], identities: [identity], root };
+  const settings = { policy: { permit: { binds: ['/srv/**'] } }, windows: ['mon from 08:30 for 60 minutes, UTC'] };
+  const trust = { threshold: 2, keys: [key.publicPem], identities: [identity], root, ...settings };
   expect(await at.admin.json(['env', 'trust', 'eu-1', file])).toMatchObject({ name: 'eu-1', trust });
   const { stdout } = await at.viewer.run('env show eu-1');
   expect(stdout).toContain('trust       2 signatures required, from 2 trusted signers\n');
+  expect(stdout).toContain('compared    signers, policy, maintenance windows\n');
   expect(await at.admin.json('env trust eu-1 --clear')).toMatchObject({ trust: null });
 });
 
 it.each([
   ['neither a file nor --clear', null, 'TRUST_INVALID'],
-  ['another key', 'policy: {}\n', 'CONFIG_INVALID: .*trust.yaml:1: '],
+  ['another key', 'site: berlin\n', 'CONFIG_INVALID: .*trust.yaml:1: '],
   ['no trust', 'trust: {bundles: null}\n', 'CONFIG_INVALID: .*trust.bundles'],
   ['nobody', 'trust: {bundles: {}}\n', 'CONFIG_INVALID: .*must name keys or identities'],
   [

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
+import { formatWindow } from '../../api/rolloutPlan.rules.ts';
+import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
 import { trustProblems } from '../../core/config/combinations.ts';
 import { readConfigFile } from '../../core/config/configFile.ts';
@@ -66,15 +68,16 @@ const policyFormat = {
 
 /**
  * Trusted signers of bundles, from a file with the key `trust.bundles` of a host's config.yaml; paths are relative to
- * the file. Throws CONFIG_INVALID.
+ * the file. It may also have the keys `policy` and `apply.windows`. Throws CONFIG_INVALID.
  */
-export async function readTrustFile(file: string): Promise<BundleTrust> {
-  const { keys = [], root, ...rest } = withConfigFaults(() => readTrustSettings(file));
+export async function readTrustFile(file: string): Promise<BundleTrust & HostSettings> {
+  const { bundles, settings } = withConfigFaults(() => readTrustSettings(file));
+  const { keys = [], root, ...rest } = bundles;
   const absolute = (path: string) => resolve(dirname(file), path);
   const named = { ...rest, keys: keys.map(absolute), ...(root !== undefined && { root: absolute(root) }) };
   const { trust, problems } = await readTrust(named);
   if (problems.length > 0) throw usageError('CONFIG_INVALID', problems.join('; '));
-  return { ...trust, keys: trust.keys.map(plainPem) };
+  return { ...trust, keys: trust.keys.map(plainPem), ...settings };
 }
 
 /** The JSON text of a Sigstore trust root. Throws CONFIG_INVALID. */
@@ -84,14 +87,28 @@ export async function readTrustRoot(file: string): Promise<string> {
   return trust.root;
 }
 
-function readTrustSettings(file: string): TrustSettings {
-  const { valid, settingsUnless } = readConfigFile<TrustFile>(file, trustFormat);
+/** Settings beside the trusted signers; absent if the file does not have them. */
+interface HostSettings {
+  policy?: HostPolicy;
+  /** As text, in the form that hosts report. */
+  windows?: string[];
+}
+
+function readTrustSettings(file: string): { bundles: TrustSettings; settings: HostSettings } {
+  const { lines, valid, settingsUnless } = readConfigFile<TrustFile>(file, trustFormat);
   const problems = trustProblems('trust.bundles', valid.trust?.bundles);
-  return settingsUnless(problems).trust.bundles;
+  const { trust, policy, apply } = settingsUnless(problems);
+  const settings = {
+    ...(lines.has('/policy') && { policy }),
+    ...(lines.has('/apply/windows') && { windows: apply.windows.map(formatWindow) }),
+  };
+  return { bundles: trust.bundles, settings };
 }
 
 interface TrustFile {
   trust: { bundles: TrustSettings };
+  policy: HostPolicy;
+  apply: { windows: TimeWindow[] };
 }
 
 const trustFormat = {

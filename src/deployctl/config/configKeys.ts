@@ -1,5 +1,5 @@
 import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
-import { policyKeys, trustBy } from '../../core/config/sharedKeys.ts';
+import { policyKeys, timeWindows, trustBy } from '../../core/config/sharedKeys.ts';
 import { absolutePath, anyPath, nullable, serviceUrl } from '../../core/config/valueTypes.ts';
 
 /** Every key of deployctl's config.yaml. */
@@ -30,4 +30,6 @@ const { schema, allowed } = trustBy(anyPath);
 /** The key of a trust file, which is the same as in config.yaml of a host; its paths may be relative to the file. */
 export const trustTable = keyTableOf({
   'trust.bundles': required({ schema, allowed }, 'Signers that hosts require for bundles.'),
+  ...policyKeys,
+  'apply.windows': optional(timeWindows, [], 'Maintenance windows of hosts.'),
 });

@@ -1,4 +1,6 @@
 import { type CheckInRequest, tenancyErrorCodes, type ToldSwarm } from '../../api/checkIn.rules.ts';
+import { settingsDifference } from '../bundles/hostPolicies.rules.ts';
+import { expectedByText } from '../bundles/bundleList.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
@@ -101,8 +103,18 @@ function keepRefusal(
 }
 
 /** True for a check-in that changes only facts. Nearly all check-ins do. */
-function isPlain(agent: AgentRow, { swarm }: CheckInRequest): boolean {
-  return agent.state !== 'offline' && !concernsOthers(agent, swarm);
+function isPlain(agent: AgentRow, request: CheckInRequest): boolean {
+  return agent.state !== 'offline' && !concernsOthers(agent, request.swarm) && !beginsToDiffer(agent, request);
+}
+
+/** 1 if the settings of the host differ from the recorded ones of its environment; null if nothing was recorded. */
+function differingOf({ expected }: AgentRow, request: CheckInRequest): number | null {
+  const recorded = expectedByText(expected);
+  return recorded === null ? null : Number(settingsDifference(request, recorded) !== null);
+}
+
+function beginsToDiffer(agent: AgentRow, request: CheckInRequest): boolean {
+  return agent.differing !== 1 && differingOf(agent, request) === 1;
 }
 
 /** True if the other managers of a swarm must be considered too. */
@@ -112,8 +124,9 @@ function concernsOthers(agent: AgentRow, swarm?: ToldSwarm): boolean {
 
 /** Stores a check-in for a backend as it was read; returns null if the backend has changed since. */
 async function keep(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
-  const outcome = outcomeOf(agent, facts.checkIn);
-  return (await recordCheckIn(store, agent, { ...facts, outcome })) ? agent : null;
+  const { checkIn: request } = facts;
+  const found = { outcome: outcomeOf(agent, request), differing: differingOf(agent, request) };
+  return (await recordCheckIn(store, agent, { ...facts, ...found })) ? agent : null;
 }
 
 /**
@@ -128,25 +141,26 @@ function keepWithChanges(
     const { swarm } = facts.checkIn;
     const placed = concernsOthers(agent, swarm) ? await place(work, agent, swarm) : agent;
     if (placed === null || (await keep(work, placed, facts)) === null) return null;
-    await announceChanges(work, agent, { event, now: facts.now });
+    await announceChanges(work, agent, { event, now: facts.now, differs: beginsToDiffer(agent, facts.checkIn) });
     // Managers may have been added since its retirement began.
     return placed.state === 'retiring' && (await skipDown(deps, work, placed)) ? null : placed;
   });
 }
 
-/** Announces that a host is back, that it was rebooted or moved, or that a new kit has ended a conflict. */
+/** Announces that the settings of a host begin to differ, that it is back, that it was rebooted or moved, or that a new kit has ended a conflict. */
 async function announceChanges(
   work: Store,
   { id, env, state, cloned_at }: AgentRow,
-  { event, now }: { event: HostVerdict['event']; now: number },
+  { event, now, differs }: { event: HostVerdict['event']; now: number; differs: boolean },
 ): Promise<void> {
-  if (state !== 'offline' && event === null && cloned_at === null) return;
+  if (state !== 'offline' && event === null && cloned_at === null && !differs) return;
   const backend = await findBackend(work, id);
   if (backend === null) return;
   const told = { now, env, backend };
   if (state === 'offline') await announce(work, { ...told, type: 'backend.back' });
   if (cloned_at !== null) await announce(work, { ...told, type: 'backend.accepted' });
   if (event !== null) await announce(work, { ...told, type: 'backend.changed', code: event.toUpperCase() });
+  if (differs) await announce(work, { ...told, type: 'backend.differs' });
 }
 
 /**

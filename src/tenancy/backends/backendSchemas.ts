@@ -65,7 +65,7 @@ const backend = {
   differs: Nullable(
     Type.String({
       description:
-        'How the trusted signers of its host differ from the signers that are recorded for its environment; null without a difference, and if one of the two is unknown.',
+        'How the settings of its host differ from the settings that are recorded for its environment (trusted signers, policy, maintenance windows); null without a difference, and if one of the two is unknown.',
     }),
   ),
   swarm: Nullable(Swarm),
@@ -181,6 +181,12 @@ export const BackendQuery = Body({
     Type.Boolean({ default: false, description: 'True: only backends whose token two hosts use.' }),
   ),
   deferred_by: Type.Optional({ ...Deferral, description: 'Only hosts whose changes are deferred for this reason.' }),
+  differs: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'True: only hosts whose settings differ from the settings that are recorded for their environment.',
+    }),
+  ),
   swarm: Type.Optional({ ...SwarmId, description: 'Only managers of this swarm.' }),
   sort: Type.Optional(
     Type.Enum([...columns, ...columns.map((column) => `-${column}`)], {
@@ -294,6 +300,7 @@ const EnvCounts = Type.Object(
     behind: Type.Integer({ description: 'Hosts that do not run the desired bundle.' }),
     sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report is not a success.' }),
     cloned: Type.Integer({ description: 'Backends whose token two hosts use.' }),
+    differing: Type.Integer({ description: 'Hosts whose settings differ from the recorded ones.' }),
     deferred: Type.Record(Type.String(), Type.Integer(), {
       description: 'Number of hosts with deferred changes, by reason.',
     }),

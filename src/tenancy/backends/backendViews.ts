@@ -1,7 +1,6 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import { type CheckInRequest, type DeferringFacts, recentForS, type ToldSwarm } from '../../api/checkIn.rules.ts';
-import { identityName } from '../../signatures/judgement.rules.ts';
-import { type BundleTrust, keyName, readPublicKey } from '../../signatures/trust.ts';
+import { type ExpectedSettings, settingsDifference } from '../bundles/hostPolicies.rules.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import type { AuditDependencies } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
@@ -49,7 +48,7 @@ export function backendView(
     deferred_by: row.deferred_by,
     // Few backends have deferring facts, and check-ins may be long.
     ...(row.deferred_by !== null && deferringFactsOf(checkInOf(row))),
-    differs: expected === null || state === 'retired' ? null : trustDifference(checkInOf(row), expected),
+    differs: expected === null || state === 'retired' ? null : settingsDifference(checkInOf(row), expected),
     swarm: swarmOf(row),
     leftover: leftoverOf(row, limits.now),
     purge_volumes: row.purge_volumes === 1,
@@ -63,8 +62,8 @@ export function backendView(
 interface DetailFacts {
   desiredSha: string | null;
   limits: SilenceLimits;
-  /** The trusted signers of its environment; null if it requires no signatures. */
-  expected: BundleTrust | null;
+  /** The recorded settings of its environment; null if nothing was recorded. */
+  expected: ExpectedSettings | null;
   pending: PendingStepRow[];
   /** When the secrets of its environment will be destroyed. */
   secretsDestroyAt: number | null;
@@ -119,28 +118,6 @@ function settingsOf(checkIn: CheckInRequest | null) {
     ...(windows && { windows }),
     ...(violations && { violations }),
   };
-}
-
-/**
- * How the trusted signers of a host differ from those that an administrator recorded for its environment. Null if they
- * do not, and for an agent that does not report them.
- */
-export function trustDifference(checkIn: CheckInRequest | null, expected: BundleTrust): string | null {
-  const told = checkIn?.trust?.bundles;
-  if (told === undefined) return null;
-  if (told === null) return 'the host requires no signatures of bundles, but its environment does';
-  const keys = expected.keys.flatMap((pem) => {
-    const read = readPublicKey(pem);
-    return typeof read === 'string' ? [] : [keyName(read.hint)];
-  });
-  const signers = [...keys, ...expected.identities.map(identityName)];
-  const own = [...told.keys, ...told.identities];
-  const differences = [
-    ...(told.threshold === expected.threshold ? [] : [`threshold ${told.threshold} instead of ${expected.threshold}`]),
-    ...own.filter((signer) => !signers.includes(signer)).map((signer) => `also trusts ${signer}`),
-    ...signers.filter((signer) => !own.includes(signer)).map((signer) => `does not trust ${signer}`),
-  ];
-  return differences.length === 0 ? null : differences.join('; ');
 }
 
 /**

@@ -29,6 +29,7 @@ import {
   hasRemainingBackends,
   lockEnv,
 } from '../store/envs.ts';
+import { expectedSettings } from '../bundles/bundleList.ts';
 import type { Store } from '../store/openStore.ts';
 import { listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -69,7 +70,7 @@ export async function readBackend(deps: BackendDependencies, call: BackendCall):
   const [desired, env, expected, pending, [newest], managers] = await Promise.all([
     readDesired(store, [row.env]),
     findEnv(store, row.env),
-    findBundleTrust(store, row.env),
+    findBundleTrust(store, row.env).then(expectedSettings),
     listPendingSteps(store, row.id),
     selectReports(store, row.id, { limit: 1 }),
     listManagers(store, row),

@@ -1,17 +1,17 @@
 import { type BackendState, hostStates } from '../../../machines/backend.ts';
-import type { CheckInRequest, Deferral } from '../../api/checkIn.rules.ts';
+import type { Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorOf, backendPlaceOf, toPage, toTime } from '../core/lists.rules.ts';
 import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rollouts.ts';
 import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
-import { listCheckIns } from '../store/agents.ts';
 import { listCloned } from '../store/backends.ts';
 import { findBundleTrusts } from '../store/envs.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
-import { type BackendDependencies, backendView, silenceLimits, trustDifference } from './backendViews.ts';
+import { expectedSettings } from '../bundles/bundleList.ts';
+import { type BackendDependencies, backendView, silenceLimits } from './backendViews.ts';
 
 /** Filters and order of a list of backends; omitted fields do not limit it. */
 interface BackendsQuery {
@@ -23,6 +23,7 @@ interface BackendsQuery {
   isSick?: boolean | undefined;
   isCloned?: boolean | undefined;
   deferredBy?: Deferral | undefined;
+  isDiffering?: boolean | undefined;
   swarmId?: string | undefined;
   order: BackendOrder;
   /** `next` cursor of the previous page. */
@@ -38,7 +39,7 @@ export async function listBackends(
   deps: BackendDependencies,
   { operator, env, states, search = '', deferredBy, swarmId, ...page }: BackendsQuery,
 ): Promise<{ backends: Backend[]; next: string | null }> {
-  const { order, limit, isBehind = false, isSick = false, isCloned = false } = page;
+  const { order, limit, isBehind = false, isSick = false, isCloned = false, isDiffering = false } = page;
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const after = page.after === undefined ? null : backendPlaceOf(page.after, order.column);
   if (page.after !== undefined && after === null) {
@@ -56,6 +57,7 @@ export async function listBackends(
     isSick,
     isCloned,
     deferredBy: deferredBy ?? null,
+    isDiffering,
     swarmId: swarmId ?? null,
   };
   const rows = await selectBackends(deps.store, { ...filter, order, after, limit: limit + 1 });
@@ -65,7 +67,11 @@ export async function listBackends(
   const limits = silenceLimits(deps);
   return {
     backends: items.map((row) =>
-      backendView(row, { desiredSha: desired.of(row), limits, expected: trusts.get(row.env) ?? null }),
+      backendView(row, {
+        desiredSha: desired.of(row),
+        limits,
+        expected: expectedSettings(trusts.get(row.env) ?? null),
+      }),
     ),
     next: last && backendCursorOf(last, order.column),
   };
@@ -82,22 +88,13 @@ export async function readFleet({ store }: { store: Store }, { permissions }: Op
   return countFleet(groups, { ...desired, cloned });
 }
 
-/** Counts the hosts of each environment with trusted signers whose own trusted signers differ. */
+/** Counts the hosts of each environment with recorded settings whose own settings differ. */
 export async function countDiffering(store: Store): Promise<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  for (const [env, expected] of await findBundleTrusts(store, null)) {
-    counts[env] = 0;
-    let page: Awaited<ReturnType<typeof listCheckIns>> = [];
-    do {
-      page = await listCheckIns(store, { env, after: page.at(-1)?.id ?? null, limit: checkInsAtOnce });
-      const told = page.map(({ check_in }) => (check_in === null ? null : (JSON.parse(check_in) as CheckInRequest)));
-      counts[env] += told.filter((checkIn) => trustDifference(checkIn, expected) !== null).length;
-    } while (page.length === checkInsAtOnce);
-  }
-  return counts;
+  const [trusts, groups] = await Promise.all([findBundleTrusts(store, null), countGroups(store, null)]);
+  const differing = groups.filter((group) => isHost(group) && group.differing === 1);
+  const countOf = (env: string) => sum(differing.filter((group) => group.env === env));
+  return Object.fromEntries([...trusts.keys()].map((env) => [env, countOf(env)]));
 }
-
-const checkInsAtOnce = 200;
 
 /** The desired bundles of the counted environments. */
 interface Desired {
@@ -125,6 +122,7 @@ function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of, clone
       sick: sum(hosts.filter(isSick)),
       cloned: cloned.filter(({ env }) => env === name).length,
       deferred: sumBy(hosts, ({ deferred_by }) => deferred_by),
+      differing: sum(hosts.filter(({ differing }) => differing === 1)),
       rollout: rollout ? { id: rollout.id, state: rollout.state } : null,
     };
   });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { signatureLimits } from '../../api/trust.rules.ts';
-import { SignatureFault } from '../../signatures/judgement.rules.ts';
+import { identityName, SignatureFault } from '../../signatures/judgement.rules.ts';
+import { keyName, readPublicKey } from '../../signatures/trust.ts';
 import { ApiError, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { type AuditCaller, type Operator, requirePermission, visibleEnvs } from '../core/permission.rules.ts';
@@ -12,12 +13,13 @@ import {
   listBundles as selectBundles,
   listSignatures as selectSignatures,
 } from '../store/bundles.ts';
-import type { BundleRow, ListedBundle, Place, Role, SignatureRow } from '../store/database.ts';
+import type { BundleRow, ListedBundle, Place, RecordedSettings, Role, SignatureRow } from '../store/database.ts';
 import { findBundleTrust, findThresholds, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { signatureStateOf } from './bundle.rules.ts';
 import type { Bundle, BundleDetails, ReceivedSignature } from './bundleSchemas.ts';
+import type { ExpectedSettings } from './hostPolicies.rules.ts';
 
 /** A page of bundles in the environments that the operator may see, newest first. */
 export async function listBundles(
@@ -97,6 +99,29 @@ export async function findPermitted(
   if (row === null) throw notFound('bundle');
   requirePermission(operator, { role, env: row.env });
   return row;
+}
+
+/** The recorded settings of an environment in the form that hosts report; null if nothing was recorded. */
+export function expectedSettings(recorded: RecordedSettings | null): ExpectedSettings | null {
+  if (recorded === null) return null;
+  const { threshold, keys, identities, policy, windows } = recorded;
+  const fingerprints = keys.flatMap((pem) => {
+    const read = readPublicKey(pem);
+    return typeof read === 'string' ? [] : [keyName(read.hint)];
+  });
+  return { threshold, signers: [...fingerprints, ...identities.map(identityName)], policy, windows };
+}
+
+/** The expectations of few environments, by their text in the store: every check-in needs one. */
+const known = new Map<string, ExpectedSettings | null>();
+
+/** The same for the stored text. */
+export function expectedByText(text: string | null): ExpectedSettings | null {
+  if (text === null) return null;
+  const expected = known.get(text) ?? expectedSettings(JSON.parse(text) as RecordedSettings);
+  if (known.size > 1000) known.clear();
+  known.set(text, expected);
+  return expected;
 }
 
 /** Lists the signatures of a bundle, oldest first; throws 404 and 403. */

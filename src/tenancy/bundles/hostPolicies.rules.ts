@@ -2,7 +2,7 @@ import { formatRefusal, type Refusal, type RefusalCode } from '../../../machines
 import type { Manifest } from '../../../machines/types.ts';
 import type { BundleContents } from '../../bundle/archive/inventory.rules.ts';
 import { limitDetails } from '../../bundle/archive/archiveEntries.rules.ts';
-import type { ReportedPolicy } from '../../api/checkIn.rules.ts';
+import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts';
 import { denials, type HostPolicy, permitKeys } from '../../api/hostPolicy.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 
@@ -14,6 +14,65 @@ export function policyOf({ permit = {}, deny = [], images }: Omit<ReportedPolicy
     deny: denials.filter((denial) => deny.includes(denial)),
     images: images === 'digest' ? 'digest' : 'any',
   };
+}
+
+/** The settings that an administrator recorded for the hosts of an environment. */
+export interface ExpectedSettings {
+  threshold: number;
+  /** As hosts report them: keys by fingerprint, and identities. */
+  signers: readonly string[];
+  /** Compared only if it was recorded. */
+  policy?: HostPolicy | undefined;
+  /** Maintenance windows as text; compared only if they were recorded. */
+  windows?: readonly string[] | undefined;
+}
+
+/**
+ * How the settings of a host differ from the recorded ones, in one line. Null without a difference, and for parts that
+ * an older agent does not report.
+ */
+export function settingsDifference(checkIn: CheckInRequest | null, expected: ExpectedSettings): string | null {
+  const { trust, policy, windows } = checkIn ?? {};
+  const differences = [
+    ...(trust === undefined ? [] : trustDifferences(trust.bundles, expected)),
+    ...(policy === undefined || !expected.policy ? [] : policyDifferences(policyOf(policy), policyOf(expected.policy))),
+    ...(windows === undefined || !expected.windows
+      ? []
+      : listDifferences(windows, expected.windows, ['has the additional window', 'lacks the window'])),
+  ];
+  return differences.length === 0 ? null : differences.join('; ');
+}
+
+function trustDifferences(
+  told: NonNullable<CheckInRequest['trust']>['bundles'],
+  { threshold, signers }: ExpectedSettings,
+): string[] {
+  if (told === null) return ['the host requires no signatures of bundles, but its environment does'];
+  return [
+    ...(told.threshold === threshold ? [] : [`threshold ${told.threshold} instead of ${threshold}`]),
+    ...listDifferences([...told.keys, ...told.identities], signers, ['also trusts', 'does not trust']),
+  ];
+}
+
+function policyDifferences(own: HostPolicy, expected: HostPolicy): string[] {
+  const permits = ({ permit }: HostPolicy) =>
+    permitKeys.flatMap((key) => (permit[key] ?? []).map((entry) => `${key} ${entry}`));
+  return [
+    ...listDifferences(permits(own), permits(expected), ['also permits', 'does not permit']),
+    ...listDifferences(own.deny, expected.deny, ['also denies', 'does not deny']),
+    ...(own.images === expected.images ? [] : [`images ${own.images} instead of ${expected.images}`]),
+  ];
+}
+
+function listDifferences(
+  own: readonly string[],
+  expected: readonly string[],
+  [more, less]: readonly [more: string, less: string],
+): string[] {
+  return [
+    ...own.filter((each) => !expected.includes(each)).map((each) => `${more} ${printable(each)}`),
+    ...expected.filter((each) => !own.includes(each)).map((each) => `${less} ${each}`),
+  ];
 }
 
 /** The refusals that hold for all hosts: the faults of `first` that are in all `others` too. */

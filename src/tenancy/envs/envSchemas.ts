@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
+import { CheckIn, enforced } from '../../api/agentSchemas.ts';
 import { Body, EnvName, Nullable, SecretsDestroyAt, Sha256, Timestamp } from '../../api/commonSchemas.ts';
 
 /** The URL parameter that names an environment. */
@@ -43,9 +44,16 @@ const root = Nullable(
   ),
 );
 
-/** The signers that the hosts of an environment trust. */
+const { permit, deny, images } = CheckIn.properties.policy.properties;
+const { windows } = enforced;
+
+/** The signers that the hosts of an environment trust, and their policy and maintenance windows if recorded. */
 export const Trust = Type.Object(
-  { threshold, keys, identities: Type.Array(Type.Object(identity)), root },
+  {
+    ...{ threshold, keys, identities: Type.Array(Type.Object(identity)), root },
+    policy: Type.Optional(Type.Object({ permit, deny, images })),
+    windows,
+  },
   { title: 'Trust' },
 );
 export type Trust = Static<typeof Trust>;
@@ -55,6 +63,8 @@ export const NewTrust = Body({
   keys,
   identities: Type.Array(Body(identity), { maxItems: MAX_TRUSTED }),
   root,
+  policy: Type.Optional({ ...Body({ permit, deny, images }), description: 'Compared with the policy of each host.' }),
+  windows,
 });
 
 /** One environment. */

@@ -1,13 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { subjectPattern } from '../../api/trust.rules.ts';
 import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trust.ts';
-import { viewBundles } from '../bundles/bundleList.ts';
+import type { CheckInRequest } from '../../api/checkIn.rules.ts';
+import { settingsDifference } from '../bundles/hostPolicies.rules.ts';
+import { expectedSettings, viewBundles } from '../bundles/bundleList.ts';
+import { listCheckIns, setDiffering } from '../store/agents.ts';
+import { announce } from '../webhooks/deliver.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { type AuditCaller, type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { findBundle, findNewestBundle, listDigests, listSignatures, setSigner } from '../store/bundles.ts';
-import type { BundleRow, EnvRow, SecretsChoice, SignatureRow } from '../store/database.ts';
+import type { BundleRow, EnvRow, RecordedSettings, SecretsChoice, SignatureRow } from '../store/database.ts';
 import {
   type BackendCount,
   chooseSecrets,
@@ -160,8 +164,10 @@ export async function readEnv({ store }: { store: Store }, name: string): Promis
   };
 }
 
-function trustView({ threshold, keys, identities, root }: BundleTrust): Trust {
+function trustView({ threshold, keys, identities, root, policy, windows }: RecordedSettings): Trust {
   return {
+    ...(policy && { policy }),
+    ...(windows && { windows: [...windows] }),
     threshold,
     keys: [...keys],
     identities: [...identities],
@@ -194,7 +200,7 @@ function viewOf(
  */
 export async function setTrust(
   deps: AuditDependencies,
-  { caller, env, trust }: EnvAct & { trust: BundleTrust | null },
+  { caller, env, trust }: EnvAct & { trust: RecordedSettings | null },
 ): Promise<EnvDetails> {
   if ((await findEnv(deps.store, env)) === null) throw notFound('env');
   const judge = trust === null ? () => null : await createJudge(trust, env);
@@ -207,11 +213,33 @@ export async function setTrust(
   await deps.store.transaction().execute(async (work) => {
     if ((await lockEnv(work, env)) === null) throw notFound('env');
     await setBundleTrust(work, env, kept);
+    await compareHosts(work, { env, recorded: kept, now: deps.clock() });
     await forEachSignature(work, env, (row, bundle) => setSigner(work, row, judge(row, bundle)));
     await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
   });
   return readEnv(deps, env);
 }
+
+/** Compares all hosts of an environment with newly recorded settings, and announces those that begin to differ. */
+async function compareHosts(
+  work: Store,
+  { env, recorded, now }: { env: string; recorded: RecordedSettings | null; now: number },
+): Promise<void> {
+  const expected = expectedSettings(recorded);
+  let page: Awaited<ReturnType<typeof listCheckIns>> = [];
+  do {
+    page = await listCheckIns(work, { env, after: page.at(-1)?.id ?? null, limit: hostsAtOnce });
+    for (const backend of page) {
+      const checkIn = backend.check_in === null ? null : (JSON.parse(backend.check_in) as CheckInRequest);
+      const differing = expected === null ? null : Number(settingsDifference(checkIn, expected) !== null);
+      if (differing === backend.differing) continue;
+      await setDiffering(work, backend.id, differing);
+      if (differing === 1) await announce(work, { type: 'backend.differs', now, env, backend });
+    }
+  } while (page.length === hostsAtOnce);
+}
+
+const hostsAtOnce = 200;
 
 /** Returns the signer of a signature; null for an untrusted one. */
 type Judge = (row: SignatureRow, bundle: BundleRow) => string | null;

@@ -1,6 +1,7 @@
 import type { AuditDependencies } from '../core/audit.ts';
 import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import { Desired, EnvDetails, EnvList, EnvParams, NewEnv, NewTrust, Sequence } from './envSchemas.ts';
+import { policyOf } from '../bundles/hostPolicies.rules.ts';
 import { createEnv, deleteEnv, keepSecrets, listEnvs, readEnv, reserveSequence, setDesired, setTrust } from './envs.ts';
 
 const route = routesFor<AuditDependencies>();
@@ -87,14 +88,15 @@ export const envRoutes = [
     method: 'PUT',
     url: '/v1/envs/:env/trust',
     role: 'admin',
-    summary: 'Record the signatures that the hosts of an environment require; the configuration of each host decides',
+    summary:
+      'Record the signatures that the hosts of an environment require, and their policy and windows; the configuration of each host decides',
     params: EnvParams,
     body: NewTrust,
     responses: { 200: EnvDetails },
     errors: { 404: 'ENV_NOT_FOUND', 422: 'TRUST_INVALID' },
     act: 'env.trust',
-    handle: async (deps, { caller, params: { env }, body: { root, ...rest } }) => {
-      const trust = { ...rest, root: root && JSON.stringify(root) };
+    handle: async (deps, { caller, params: { env }, body: { root, policy, ...rest } }) => {
+      const trust = { ...rest, root: root && JSON.stringify(root), ...(policy && { policy: policyOf(policy) }) };
       return answer(200, await setTrust(deps, { caller, env, trust }));
     },
   }),

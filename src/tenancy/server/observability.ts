@@ -87,7 +87,11 @@ export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admi
     counter('deployd_http_overloaded', 'Requests that were answered 503 because no place was free.', byLane('refused')),
     counter('deployd_bearers', 'Bearers of agents by where they were looked up.', asked),
     gauge('deployd_backends', 'Backends by state.', backends),
-    gauge('deployd_backends_differing', 'Hosts whose trusted signers differ from their environment.', differing),
+    gauge(
+      'deployd_backends_differing',
+      'Hosts whose settings differ from the settings recorded for their environment.',
+      differing,
+    ),
     gauge('deployd_pending_steps', 'Unfinished steps of retirements and deletions, by step.', pending),
     gauge('deployd_envs_held', 'Environments that a restore of the store holds until somebody releases them.', [
       { value: (await listHeldEnvs(deps.store)).length },

@@ -18,6 +18,8 @@ export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, A
   desired_emergency: number | null;
   /** When a restore held its environment; null if it is not held. */
   held_since: number | null;
+  /** The recorded settings of its environment, as JSON; null if nothing was recorded. */
+  expected: string | null;
 }
 
 type AgentColumn =
@@ -36,7 +38,8 @@ type AgentColumn =
   | 'rollout_wave'
   | 'rollout_outcome'
   | 'swarm_id'
-  | 'follower';
+  | 'follower'
+  | 'differing';
 
 /** The rollout of its environment, if the backend has joined a wave; otherwise all fields are null. */
 interface JoinedRollout {
@@ -57,6 +60,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
   store
     .selectFrom('backends')
     .innerJoin('envs', 'envs.name', 'backends.env')
+    .leftJoin('bundle_trusts', 'bundle_trusts.env', 'envs.name')
     .leftJoin('bundles', 'bundles.sha256', 'envs.desired_sha')
     .leftJoin('rollouts', (join) =>
       join.onRef('rollouts.id', '=', 'envs.rollout_id').onRef('rollouts.id', '=', 'backends.rollout_id'),
@@ -78,6 +82,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     ])
     .select(['bundles.size_bytes as desired_size', 'bundles.emergency as desired_emergency'])
     .select(['backends.rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
+    .select(['differing', 'bundle_trusts.trust as expected'])
     .select([
       'rollouts.sha256 as rollout_sha',
       'rollouts.state as rollout_state',
@@ -96,6 +101,8 @@ export interface CheckInFacts {
   hosts?: Pick<BackendRow, 'hosts' | 'cloned_at'>;
   /** The progress of the host with the bundle of a rollout; unchanged by default. */
   outcome?: HostOutcome | null;
+  /** Whether the settings of the host differ from the recorded ones; unchanged by default. */
+  differing?: number | null;
 }
 
 /**
@@ -105,7 +112,7 @@ export interface CheckInFacts {
 export async function recordCheckIn(
   store: Store,
   read: AgentRow,
-  { checkIn, token, now, hosts = read, outcome = read.rollout_outcome }: CheckInFacts,
+  { checkIn, token, now, hosts = read, outcome = read.rollout_outcome, differing = read.differing }: CheckInFacts,
 ): Promise<boolean> {
   const next = nextBackend(recordOf(read), { type: 'CHECK_IN' });
   if (next === null) return false;
@@ -115,6 +122,7 @@ export async function recordCheckIn(
     healthy: Number(checkIn.healthy),
     agent_version: printable(checkIn.agent.version),
     deferred_by: deferralOf(checkIn),
+    differing,
   };
   const { numAffectedRows } = await updateAgent(store, {
     ...facts,
@@ -151,6 +159,7 @@ interface CheckInColumns extends Pick<
   | 'deferred_by'
   | 'hosts'
   | 'cloned_at'
+  | 'differing'
 > {
   now: number;
   accessor: string;
@@ -173,6 +182,7 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       healthy: parameter('healthy'),
       agent_version: parameter('agent_version'),
       deferred_by: parameter('deferred_by'),
+      differing: parameter('differing'),
       token_accessor: parameter('accessor'),
       token_generation: parameter('token_generation'),
       oldest_generation: parameter('oldest_generation'),
@@ -217,16 +227,21 @@ const updateLastSeen = prepareQuery<{ id: string; now: number }, never>((store, 
 export async function listCheckIns(
   store: Store,
   { env, after, limit }: { env: string; after: string | null; limit: number },
-): Promise<Pick<BackendRow, 'id' | 'check_in'>[]> {
+): Promise<Pick<BackendRow, 'id' | 'site' | 'check_in' | 'differing'>[]> {
   let query = store
     .selectFrom('backends')
-    .select(['id', 'check_in'])
+    .select(['id', 'site', 'check_in', 'differing'])
     .where('env', '=', env)
     .where('state', 'in', hostStates)
     .orderBy('id')
     .limit(limit);
   if (after !== null) query = query.where('id', '>', after);
   return query.execute();
+}
+
+/** Stores whether the settings of the host of a backend differ from the recorded ones. */
+export async function setDiffering(work: Store, id: string, differing: number | null): Promise<void> {
+  await work.updateTable('backends').set({ differing }).where('id', '=', id).execute();
 }
 
 /** A report, its time, and its effect on the host in a rollout; null outside of a rollout. */

@@ -5,6 +5,7 @@ import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import type { CheckInRequest, Deferral, Report } from '../../api/checkIn.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../api/webhooks.rules.ts';
+import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import type { BundleTrust } from '../../signatures/trust.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
@@ -116,11 +117,14 @@ interface SignatureTable {
 }
 
 /** Environments whose hosts require signatures, as set by an operator. */
+/** Trusted signers of an environment, and its policy and maintenance windows if they were recorded too. */
+export type RecordedSettings = BundleTrust & { policy?: HostPolicy; windows?: readonly string[] };
+
 interface BundleTrustTable {
   env: string;
   /** The threshold in `trust`. */
   threshold: number;
-  trust: Json<BundleTrust>;
+  trust: Json<RecordedSettings>;
 }
 
 /** Archives that the bundle storage may contain, with or without a bundle. */
@@ -338,6 +342,8 @@ interface BackendTable {
   agent_version: Generated<string>;
   /** The reason why its host defers work, from the newest check-in. */
   deferred_by: Generated<Deferral | null>;
+  /** 1 if the settings of its host differ from the recorded ones, by the newest check-in; null before the first. */
+  differing: Generated<number | null>;
   /** Digest of the bundle that its host runs, from the newest check-in. */
   applied_sha: string | null;
   /** Accessor and generation of the newest token that it used; the token is revoked by its retirement. */
@@ -385,7 +391,7 @@ export interface BackendPlace {
 /** Backends with the same values in all counted columns. */
 export type BackendGroup = Pick<
   Selectable<BackendTable>,
-  'state' | 'env' | 'healthy' | 'trouble' | 'agent_version' | 'applied_sha' | 'rollout_id' | 'deferred_by'
+  'state' | 'env' | 'healthy' | 'trouble' | 'agent_version' | 'applied_sha' | 'rollout_id' | 'deferred_by' | 'differing'
 > & { backends: number };
 
 /**

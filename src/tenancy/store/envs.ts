@@ -1,8 +1,7 @@
 import { type BackendState, remainingStates } from '../../../machines/backend.ts';
 import { maxSequence } from '../../api/checkIn.rules.ts';
-import type { BundleTrust } from '../../signatures/trust.ts';
 import { changeBackend } from './backends.ts';
-import type { EnvRow, SecretsChoice } from './database.ts';
+import type { EnvRow, RecordedSettings, SecretsChoice } from './database.ts';
 import { inTransaction, type Store } from './openStore.ts';
 import { addPendingSteps, cancelStep } from './pendingSteps.ts';
 import { deleteWebhooksOf } from './webhooks.ts';
@@ -101,7 +100,7 @@ export async function countBackends(store: Store, envs: readonly string[] | null
 }
 
 /** Stores the signers that the hosts of an environment trust; null if they require no signature. */
-export async function setBundleTrust(work: Store, env: string, trust: BundleTrust | null): Promise<void> {
+export async function setBundleTrust(work: Store, env: string, trust: RecordedSettings | null): Promise<void> {
   await work.deleteFrom('bundle_trusts').where('env', '=', env).execute();
   if (trust === null) return;
   const row = { env, threshold: trust.threshold, trust: JSON.stringify(trust) };
@@ -109,19 +108,19 @@ export async function setBundleTrust(work: Store, env: string, trust: BundleTrus
 }
 
 /** The signers that the hosts of an environment trust; null if they require no signature. */
-export async function findBundleTrust(store: Store, env: string): Promise<BundleTrust | null> {
+export async function findBundleTrust(store: Store, env: string): Promise<RecordedSettings | null> {
   const row = await store.selectFrom('bundle_trusts').select('trust').where('env', '=', env).executeTakeFirst();
-  return row === undefined ? null : (JSON.parse(row.trust) as BundleTrust);
+  return row === undefined ? null : (JSON.parse(row.trust) as RecordedSettings);
 }
 
 /** The trusted signers of environments, of all (null) or of some; environments that require none are omitted. */
 export async function findBundleTrusts(
   store: Store,
   envs: readonly string[] | null,
-): Promise<Map<string, BundleTrust>> {
+): Promise<Map<string, RecordedSettings>> {
   const query = store.selectFrom('bundle_trusts').select(['env', 'trust']);
   const rows = await (envs === null ? query : query.where('env', 'in', [...envs, ''])).execute();
-  return new Map(rows.map(({ env, trust }) => [env, JSON.parse(trust) as BundleTrust]));
+  return new Map(rows.map(({ env, trust }) => [env, JSON.parse(trust) as RecordedSettings]));
 }
 
 /**

@@ -35,6 +35,7 @@ const everything: BackendFilter = {
   isBehind: false,
   isSick: false,
   isCloned: false,
+  isDiffering: false,
   deferredBy: null,
   swarmId: null,
 };

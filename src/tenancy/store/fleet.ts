@@ -20,6 +20,8 @@ export interface BackendFilter {
   isCloned: boolean;
   /** Only hosts that defer work for this reason; null for all. */
   deferredBy: Deferral | null;
+  /** Only hosts whose settings differ from the recorded ones. */
+  isDiffering: boolean;
   /** Only managers of this swarm; null for all. */
   swarmId: string | null;
 }
@@ -85,16 +87,17 @@ const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
 type Where = ExpressionBuilder<Database, 'backends'>;
 
 function conditions(where: Where, { envs, states, search, isBehind, isSick, ...filter }: BackendFilter) {
-  const { isCloned, deferredBy, swarmId } = filter;
+  const { isCloned, isDiffering, deferredBy, swarmId } = filter;
   return [
     where('state', 'in', states ?? allStates),
     ...(envs === null ? [] : [where('env', 'in', envs)]),
     ...(search === null ? [] : [matches(search.toLowerCase())]),
-    ...(isBehind || isSick || deferredBy !== null ? [where('state', 'in', hostStates)] : []),
+    ...(isBehind || isSick || isDiffering || deferredBy !== null ? [where('state', 'in', hostStates)] : []),
     ...(isBehind ? [isOutdated(where)] : []),
     ...(isCloned ? [where('cloned_at', 'is not', null)] : []),
     ...(swarmId === null ? [] : [where('swarm_id', '=', swarmId)]),
     ...(deferredBy === null ? [] : [where('deferred_by', '=', deferredBy)]),
+    ...(isDiffering ? [where('differing', '=', 1)] : []),
     ...(isSick ? [where.or([where('healthy', '=', 0), where('trouble', 'is not', null)])] : []),
   ];
 }
@@ -126,6 +129,7 @@ function isOutdated(where: Where) {
 
 const groupColumns = [
   ...(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'deferred_by'] as const),
+  'differing' as const,
 ];
 
 /** Selects groups of backends, from the same index as pages. */

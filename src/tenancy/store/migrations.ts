@@ -24,6 +24,7 @@ export const migrations: Record<string, Migration> = {
   '0019-host-copies': { up: addHostCopies },
   '0020-secret-grace': { up: addSecretGrace },
   '0021-restores': { up: addRestores },
+  '0022-differing': { up: addDiffering },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -472,6 +473,18 @@ async function addRestores(db: Kysely<unknown>): Promise<void> {
     .addColumn('kits', 'bigint', (column) => column.notNull().defaultTo(0))
     .execute();
   await sql`update backends set kits = generation % 1000`.execute(db);
+}
+
+/** Whether the settings of hosts differ from the recorded ones, in the index of their lists; each check-in sets it. */
+async function addDiffering({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('backends').addColumn('differing', 'integer').execute();
+  await schema.dropIndex('backends_by_condition').execute();
+  await schema
+    .createIndex('backends_by_condition')
+    .on('backends')
+    .columns(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'deferred_by'])
+    .columns(['differing', 'last_seen_at', 'search', 'id'])
+    .execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

@@ -79,6 +79,8 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
       return `${host} ${code === RETIRED ? 'is being retired' : 'is no longer in doubt: an operator has accepted one host'}`;
     case 'backend.changed':
       return `${host} ${code === 'MOVED' ? 'runs on another machine' : 'was rebooted'}`;
+    case 'backend.differs':
+      return `${host} has other settings than its environment; deployctl backend show ${backend?.id} shows them`;
     case 'rollout.halted':
       return `the rollout of ${bundle} in environment ${env} was halted${haltOf(rollout)}`;
     case 'rollout.resumed':
@@ -129,6 +131,7 @@ const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
   'backend.cloned': 'error',
   'backend.accepted': null,
   'backend.changed': 'info',
+  'backend.differs': 'error',
   'rollout.halted': 'error',
   'rollout.resumed': null,
   'rollout.aborted': null,
@@ -169,6 +172,7 @@ const aspects: Partial<Record<Type, string>> = {
   'backend.cloned': 'clone',
   'backend.accepted': 'clone',
   'backend.changed': 'host',
+  'backend.differs': 'settings',
 };
 
 /** Name of the query parameter with the integration key of PagerDuty, which is sent in the body. */

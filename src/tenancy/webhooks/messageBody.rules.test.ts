@@ -74,6 +74,10 @@ it.each([
   ],
   ['backend.changed', 'db-1.example (db-1.example, environment eu-1) was rebooted'],
   [
+    'backend.differs',
+    'db-1.example (db-1.example, environment eu-1) has other settings than its environment; deployctl backend show b-1 shows them',
+  ],
+  [
     'rollout.halted',
     'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was halted: 3 hosts failed',
   ],
@@ -125,6 +129,7 @@ it('sends the key to PagerDuty in the body instead of the URL, with one incident
     'backend.cloned: trigger deployd/backend/b-1/clone',
     'backend.accepted: resolve deployd/backend/b-1/clone',
     'backend.changed: trigger deployd/backend/b-1/host',
+    'backend.differs: trigger deployd/backend/b-1/settings',
     'rollout.halted: trigger deployd/rollout/r-1',
     'rollout.resumed: resolve deployd/rollout/r-1',
     'rollout.aborted: resolve deployd/rollout/r-1',
