@@ -127,11 +127,13 @@ it('lists names with versions and who has written them, and deletes', async () =
   );
   const written_at = expect.stringMatching(/Z$/) as string;
   expect(await at.viewer.json('secret list eu-1')).toEqual({
+    destroy_at: null,
     secrets: [{ key: 'db', version: 2, written_at, written_by }],
   });
   // By somebody at the secretstore itself.
   versions()?.push({ value: '3' });
   expect(await at.viewer.json('secret list eu-1')).toEqual({
+    destroy_at: null,
     secrets: [{ key: 'db', version: 3, written_at: null, written_by: null }],
   });
   expect(await at.admin.run('secret delete eu-1 db')).toMatchObject({

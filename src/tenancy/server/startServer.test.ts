@@ -34,7 +34,7 @@ it('answers started requests before it stops, and no later ones', async () => {
   await expect(once(refused, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   finish.resolve();
   const [response] = (await once(call, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
-  expect([response.statusCode, await text(response)]).toEqual([200, '{"secrets":[]}']);
+  expect([response.statusCode, await text(response)]).toEqual([200, '{"secrets":[],"destroy_at":null}']);
   await stopped;
   await service.stop();
 });
