@@ -63,9 +63,13 @@ function decode(part: string): string | null {
 /** The filters of backends, the same in the address of the page and in the API. */
 export const filters = ['q', 'env', 'state', 'behind', 'sick', 'cloned', 'deferred_by', 'differs', 'swarm'] as const;
 
+/** Hosts on a page of the list. */
+const pageSize = 60;
+
 /** The query to the API for the address of a page: the known filters, sorted by site if the address has no order. */
 export function listQueryOf(query: URLSearchParams): URLSearchParams {
-  const known = [['sort', sortOf(query)], ...[...filters, 'after'].map((name) => [name, query.get(name) ?? ''])];
+  const own = { sort: sortOf(query), limit: String(pageSize) };
+  const known = [...Object.entries(own), ...[...filters, 'after'].map((name) => [name, query.get(name) ?? ''])];
   return new URLSearchParams(known.filter(([, value]) => value !== ''));
 }
 
