@@ -61,7 +61,7 @@ it('shows after the push what completes a bundle, until it is desired', async ()
     '',
   ]);
   expect((await at.viewer.run('env show eu-1')).stdout).toContain(
-    `trust       1 signature required, from 1 trusted signer\nnewest      ${sha}, awaiting signature, has 0 of 1\n`,
+    `trust       1 signature required, from 1 trusted signer\ncompared    signers\nnewest      ${sha}, awaiting signature, has 0 of 1\n`,
   );
   const { stdout } = await at.deployer.run(['signature', 'add', short, signature, signature]);
   expect(stdout).toContain(`sha256     ${sha}\nsignature  signed\nsigner     ${keyName(key.hint)}\n`);
