@@ -44,7 +44,13 @@ const jobs: readonly Job[] = [
   { name: 'advancing rollouts', everyMs: 2 * SECOND_MS, run: advanceRollouts },
   { name: 'asking gates', everyMs: 2 * SECOND_MS, run: askGates },
   { name: 'delivering webhooks', everyMs: SECOND_MS, run: deliverWebhooks },
-  { name: 'comparing the store with its marks', everyMs: 60 * SECOND_MS, run: ({ watch }) => watch.look() },
+  {
+    name: 'comparing the store with its marks',
+    everyMs: 60 * SECOND_MS,
+    // The first check-in waits for the comparison; until then, an administrator may still set up the secretstore.
+    firstAfterMs: () => 60 * SECOND_MS,
+    run: ({ watch }) => watch.look(),
+  },
   { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
