@@ -65,7 +65,7 @@ export interface RevertResult {
   tail: string | null;
 }
 
-/** Parts of the cargo that `apply` passes on without reading; `src/agent/release/cargo.ts` defines them. */
+/** Parts of the cargo that `apply` passes on without reading; `src/agent/release/orchestrator.ts` defines them. */
 export interface CargoParts {
   signatures: unknown;
   contents: unknown;

@@ -1,13 +1,13 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../core/commandLine.ts';
-import { addBackend, addReports } from './commands/backend.ts';
+import { addBackend } from './commands/backend.ts';
 import { addWait } from './commands/wait.ts';
 import { addBundle } from './bundles/bundle.ts';
 import { addPush, addSignature } from './bundles/push.ts';
 import { createRun, type Run } from './config/session.ts';
 import { type Exit, exits, type Io } from './core/ctlError.ts';
 import { addEnv, addPromote } from './commands/env.ts';
-import { addKit, addRetire } from './commands/host.ts';
+import { addKit, addReports, addRetire } from './commands/host.ts';
 import { addLogin, addWhoAmI } from './commands/login.ts';
 import { addAudit, addOperator, addSession } from './commands/people.ts';
 import { addRestore } from './commands/restore.ts';

@@ -14,9 +14,9 @@ import { expectedServices, type ReleaseRecord } from '../release/record.rules.ts
 import { pointCurrentToApplied, restoreRelease, RevertEnded } from '../release/restoreRelease.ts';
 import { describeUnfinished, isTryDue } from '../release/revertTries.rules.ts';
 import { enqueueReport, nothingApplied, type State } from '../state/state.rules.ts';
-import { afterHealing, lateFailures, maxRow, planHealing, relapses } from './healing.rules.ts';
+import { afterHealing, maxRow, planHealing, relapses } from './healing.rules.ts';
 import { isWithdrawn, unhealthyFault } from './observeHost.ts';
-import { describeProblems, servicesOf, type WatchedContainer } from './unhealthyServices.rules.ts';
+import { describeProblems, servicesOf, type WatchedContainer, lateFailures } from './unhealthyServices.rules.ts';
 import type { Containers } from '../engine/containers.ts';
 
 /** Dependencies of healing: it may start the applied release again, or revert to the previous one. */

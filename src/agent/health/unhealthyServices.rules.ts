@@ -1,5 +1,6 @@
 import type { ServiceProblem } from '../../../machines/types.ts';
 import type { InspectedContainer, ObservedContainer } from '../engine/container.rules.ts';
+import type { ReleaseRecord } from '../release/record.rules.ts';
 import type { ExpectedService, ServiceRole } from '../release/services.rules.ts';
 import { type CrashLoop, type HealthStatus, healthStatusOf } from './health.rules.ts';
 
@@ -136,4 +137,39 @@ function detailsOf({ container, healthStatus, lastExit, job }: WatchedContainer)
     ...(state !== 'exited' && lastExit !== null ? [`last exit ${lastExit}`] : []),
     ...(state !== 'exited' && oomKilled ? ['out of memory'] : []),
   ];
+}
+
+/** Times in milliseconds since 1970. */
+interface TrialTimes {
+  appliedMs: number;
+  /** How long after the apply a failure counts. */
+  windowMs: number;
+  /** The last start of the host. */
+  bootMs: number;
+}
+
+/** Exit codes of a process that was ended from outside: by SIGINT, SIGKILL or SIGTERM. */
+const endedFromOutside = [130, 137, 143];
+
+/**
+ * The containers that ended with an error so soon after the apply that the release counts as failed. Only a service
+ * without a restart policy and without a healthcheck can fail this way. A container that was killed from outside, or
+ * ended with the host, is healed; so is a container that the release did not record.
+ */
+export function lateFailures(
+  containers: readonly InspectedContainer[],
+  release: { services: readonly ExpectedService[] } & Pick<ReleaseRecord, 'containers'>,
+  { appliedMs, windowMs, bootMs }: TrialTimes,
+): InspectedContainer[] {
+  if (bootMs > appliedMs) return [];
+  const recorded = release.containers && new Set(release.containers.map(({ id }) => id));
+  return containers.filter((container) => {
+    if (recorded?.has(container.id) === false) return false;
+    const { state, health, exitCode, oomKilled, finishedMs = Infinity } = container;
+    const hasFailed = state === 'exited' && exitCode !== 0 && health === null;
+    const isOwn = oomKilled || !endedFromOutside.includes(exitCode);
+    return (
+      hasFailed && isOwn && roleOf(release.services, container).kind === 'once' && finishedMs <= appliedMs + windowMs
+    );
+  });
 }

@@ -7,7 +7,7 @@ import { path, readPages } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
 import { collectOption, countOption, formatLabels } from '../core/input.ts';
 import { formatAge, formatDoom, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
-import type { Backend, BackendDetails, HostCopy, PendingStep, ReceivedReport, SecretName } from '../core/types.ts';
+import type { Backend, BackendDetails, HostCopy, PendingStep, SecretName } from '../core/types.ts';
 import { addBackendAccept, describeCopy } from './host.ts';
 
 /** `deployctl backend list|show|create|label|lock|unlock|accept`. */
@@ -312,29 +312,4 @@ async function unlockBackend(session: Session, [id]: [string]): Promise<Result> 
   const api = await session.api();
   const json = await api.call<BackendDetails>({ method: 'POST', path: path`/v1/backends/${id}/unlock` });
   return { json, text: `backend ${id} is not locked: its host is served again` };
-}
-
-/** `deployctl reports`. */
-export function addReports(program: Command, run: Run): void {
-  program
-    .command('reports')
-    .description('List the reports of a host, newest first')
-    .argument('<id>', 'id of the backend')
-    .option('--limit <count>', 'maximum number of entries', countOption, 20)
-    .action(run(reports));
-}
-
-async function reports(session: Session, [id]: [string], { limit }: { limit: number }): Promise<Result> {
-  const call = { path: path`/v1/backends/${id}/reports`, key: 'reports', cursor: 'before', limit } as const;
-  const json = await readPages<'reports', ReceivedReport>(await session.api(), call);
-  const rows = json.reports.map(({ received_at, outcome, reason, desired_sha, applied_sha, code, detail }) => [
-    formatAge(received_at, session.nowMs),
-    outcome,
-    reason,
-    shortSha(desired_sha),
-    shortSha(applied_sha),
-    [code, detail].filter((text) => text !== null).join(': '),
-  ]);
-  const head = ['AGE', 'OUTCOME', 'REASON', 'DESIRED', 'APPLIED', 'DETAIL'];
-  return { json, text: formatTable(head, rows, session.width) };
 }

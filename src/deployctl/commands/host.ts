@@ -2,12 +2,20 @@ import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { type BackendState, remainingStates } from '../../../machines/backend.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { type Api, path } from '../core/client.ts';
+import { type Api, path, readPages } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
-import { readAnswer } from '../core/input.ts';
-import { formatAge, formatFacts, formatTable, formatTime, keepCommand } from '../core/table.ts';
-import type { BackendDetails, EnvDetails, HostCopy, InstallKit, Retiring, SecretName } from '../core/types.ts';
+import { countOption, readAnswer } from '../core/input.ts';
+import { formatAge, formatFacts, formatTable, formatTime, keepCommand, shortSha } from '../core/table.ts';
+import type {
+  BackendDetails,
+  EnvDetails,
+  HostCopy,
+  InstallKit,
+  ReceivedReport,
+  Retiring,
+  SecretName,
+} from '../core/types.ts';
 
 /** `deployctl kit`. */
 export function addKit(program: Command, run: Run): void {
@@ -228,4 +236,29 @@ const SHORT_ID = 8;
 export function describeCopy({ boot, machine, name, address }: HostCopy): string {
   const id = boot === null ? `machine ${machine?.slice(0, SHORT_ID)}` : `boot ${boot.slice(0, SHORT_ID)}`;
   return `${name} (${id}${address === null ? '' : `, ${address}`})`;
+}
+
+/** `deployctl reports`. */
+export function addReports(program: Command, run: Run): void {
+  program
+    .command('reports')
+    .description('List the reports of a host, newest first')
+    .argument('<id>', 'id of the backend')
+    .option('--limit <count>', 'maximum number of entries', countOption, 20)
+    .action(run(reports));
+}
+
+async function reports(session: Session, [id]: [string], { limit }: { limit: number }): Promise<Result> {
+  const call = { path: path`/v1/backends/${id}/reports`, key: 'reports', cursor: 'before', limit } as const;
+  const json = await readPages<'reports', ReceivedReport>(await session.api(), call);
+  const rows = json.reports.map(({ received_at, outcome, reason, desired_sha, applied_sha, code, detail }) => [
+    formatAge(received_at, session.nowMs),
+    outcome,
+    reason,
+    shortSha(desired_sha),
+    shortSha(applied_sha),
+    [code, detail].filter((text) => text !== null).join(': '),
+  ]);
+  const head = ['AGE', 'OUTCOME', 'REASON', 'DESIRED', 'APPLIED', 'DETAIL'];
+  return { json, text: formatTable(head, rows, session.width) };
 }

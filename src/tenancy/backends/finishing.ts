@@ -4,7 +4,7 @@ import type { LogLine } from '../core/log.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import type { MeshDirectory } from '../peers/meshDirectory.ts';
 import type { Secretstore } from '../peers/secretstore.ts';
-import { changeBackend, findBackend, findExpiredRetirements, findSilent } from '../store/backends.ts';
+import { changeBackend, findBackend, findExpiredRetirements } from '../store/backends.ts';
 import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
 import {
   chooseSecrets,
@@ -18,7 +18,6 @@ import {
 import type { Store } from '../store/openStore.ts';
 import { claimStep, findDueSteps, postponeStep, removeStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { announce } from '../webhooks/deliver.ts';
 import { type BackendDependencies, stepBackoff } from './backendViews.ts';
 
 /**
@@ -213,34 +212,14 @@ interface StepCall {
   signal: AbortSignal;
 }
 
-/** Largest number of backends to change in one round. */
-const BACKENDS_PER_ROUND = 500;
-
-/** Marks backends as offline whose hosts have been silent for too long. */
-export async function markSilentBackends({ store, settings, clock }: FinishingDependencies): Promise<void> {
-  const now = clock();
-  const seenBefore = {
-    servers: now - settings.offline_after_s * 1000,
-    laptops: now - settings.laptop_offline_after_s * 1000,
-  };
-  for (const id of await findSilent(store, seenBefore, BACKENDS_PER_ROUND)) {
-    await store.transaction().execute(async (work) => {
-      const backend = await changeBackend(work, id, {
-        event: { type: 'MISS_CHECK_INS' },
-        now,
-        when: ({ laptop, last_seen_at }) =>
-          (last_seen_at ?? now) < (laptop === 1 ? seenBefore.laptops : seenBefore.servers),
-      });
-      if (backend !== null) await announce(work, { type: 'backend.offline', now, env: backend.env, backend });
-    });
-  }
-}
+/** Largest number of retirements to expire in one round. */
+const RETIREMENTS_PER_ROUND = 500;
 
 /** Continues retirements that a silent host did not answer in time. */
 export async function expireRetirements(deps: FinishingDependencies): Promise<void> {
   const now = deps.clock();
   const before = now - deps.settings.retire_timeout_s * 1000;
-  for (const id of await findExpiredRetirements(deps.store, before, BACKENDS_PER_ROUND)) {
+  for (const id of await findExpiredRetirements(deps.store, before, RETIREMENTS_PER_ROUND)) {
     await deps.store.transaction().execute(async (work) => {
       const row = await changeBackend(work, id, {
         event: { type: 'EXPIRE_RETIREMENT' },

@@ -5,10 +5,11 @@ import { backendCursorOf, backendPlaceOf, toPage, toTime } from '../core/lists.r
 import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rollouts.ts';
 import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
-import { listCloned } from '../store/backends.ts';
+import { changeBackend, findSilent, listCloned } from '../store/backends.ts';
 import { findBundleTrusts } from '../store/envs.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
+import { announce } from '../webhooks/deliver.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
 import { expectedSettings } from '../bundles/bundleList.ts';
 import { type BackendDependencies, backendView, silenceLimits } from './backendViews.ts';
@@ -153,4 +154,27 @@ function sumBy<Key extends string>(groups: readonly BackendGroup[], keyOf: (grou
 
 function sum(groups: readonly BackendGroup[]): number {
   return groups.reduce((total, { backends }) => total + backends, 0);
+}
+
+/** Largest number of backends to change in one round. */
+const BACKENDS_PER_ROUND = 500;
+
+/** Marks backends as offline whose hosts have been silent for too long. */
+export async function markSilentBackends({ store, settings, clock }: BackendDependencies): Promise<void> {
+  const now = clock();
+  const seenBefore = {
+    servers: now - settings.offline_after_s * 1000,
+    laptops: now - settings.laptop_offline_after_s * 1000,
+  };
+  for (const id of await findSilent(store, seenBefore, BACKENDS_PER_ROUND)) {
+    await store.transaction().execute(async (work) => {
+      const backend = await changeBackend(work, id, {
+        event: { type: 'MISS_CHECK_INS' },
+        now,
+        when: ({ laptop, last_seen_at }) =>
+          (last_seen_at ?? now) < (laptop === 1 ? seenBefore.laptops : seenBefore.servers),
+      });
+      if (backend !== null) await announce(work, { type: 'backend.offline', now, env: backend.env, backend });
+    });
+  }
 }
