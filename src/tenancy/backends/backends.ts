@@ -52,14 +52,14 @@ export interface BackendCall {
   id: string;
 }
 
-/** Returns the row of a backend; throws 404, and 403 if the operator's token is not for its environment. */
+/** Returns the row of a backend; throws 404, also if the operator may not see its environment. */
 export async function requireBackend(
   { store }: BackendDependencies,
   { operator, id }: BackendCall,
 ): Promise<BackendRow> {
   const row = await findBackend(store, id);
   if (row === null) throw notFound('backend');
-  requirePermission(operator, { role: 'viewer', env: row.env });
+  requirePermission(operator, { role: 'viewer', env: row.env }, 'backend');
   return row;
 }
 

@@ -31,7 +31,7 @@ export async function listBundles(
   return { bundles: await viewBundles(store, items), last: last && { time: last.received_at, id: last.sha256 } };
 }
 
-/** Returns one bundle; throws 404, and 403 if the operator's token is not for its environment. */
+/** Returns one bundle; throws 404, also if the operator may not see its environment. */
 export async function readBundle(deps: { store: Store }, bundle: NamedBundle): Promise<BundleDetails> {
   const row = await findPermitted(deps, bundle, 'viewer');
   return {
@@ -88,7 +88,8 @@ export interface NamedBundle {
 }
 
 /**
- * Returns the row of a bundle; throws 404, and 403 if the operator's token does not have this role in its environment.
+ * Returns the row of a bundle; throws 404, also if the operator may not see its environment, and 403 if the operator has
+ * a lower role there.
  */
 export async function findPermitted(
   { store }: { store: Store },
@@ -97,7 +98,7 @@ export async function findPermitted(
 ): Promise<BundleRow> {
   const row = await findBundle(store, sha256);
   if (row === null) throw notFound('bundle');
-  requirePermission(operator, { role, env: row.env });
+  requirePermission(operator, { role, env: row.env }, 'bundle');
   return row;
 }
 

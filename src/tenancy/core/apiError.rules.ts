@@ -15,6 +15,8 @@ export interface ApiErrorFields {
   refusals?: readonly BundleRefusal[];
   /** Environment of the call, for the audit log only. */
   env?: string;
+  /** The code for the audit log, if the caller may not know the reason. */
+  auditCode?: string;
 }
 
 /** An answer other than success. */
@@ -28,10 +30,12 @@ export class ApiError extends Error {
   }
 }
 
+/** An object that a call names. */
+export type Thing =
+  'archive' | 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret' | 'session' | 'webhook';
+
 /** The 404 error for a missing object, such as `BACKEND_NOT_FOUND` for a backend. */
-export function notFound(
-  thing: 'archive' | 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret' | 'session' | 'webhook',
-): ApiError {
+export function notFound(thing: Thing): ApiError {
   const code = `${thing.toUpperCase()}_NOT_FOUND`;
   return new ApiError({ status: 404, code, message: `there is no such ${thing === 'env' ? 'environment' : thing}` });
 }

@@ -1,6 +1,6 @@
 import type { GroupRole } from '../config/configKeys.ts';
 import type { Role } from '../store/database.ts';
-import { ApiError } from './apiError.rules.ts';
+import { ApiError, notFound, type Thing } from './apiError.rules.ts';
 
 /** A role in some environments. */
 export interface Permission {
@@ -70,6 +70,8 @@ export interface Operator {
   readonly name: string;
   /** A call is allowed if any one of them allows it. */
   readonly permissions: readonly Permission[];
+  /** Also those whose role does not suffice for the call; by default the same. */
+  readonly everyPermission?: readonly Permission[];
   /** Session of a signed-in person; a token has none. */
   readonly session?: SessionIdentity;
 }
@@ -106,10 +108,22 @@ export interface TokenUse {
   requestId: string;
 }
 
-/** Throws `FORBIDDEN` unless a caller has a permission that covers the need. */
-export function requirePermission({ permissions }: Pick<Operator, 'permissions'>, need: Need): void {
+/**
+ * Throws unless a caller has a permission that covers the need. For an object of an environment in which the caller has
+ * no role at all, throws the same 404 as for a missing object (by default the environment; null if the answer shows
+ * nothing), which the audit log records as `FORBIDDEN`. Otherwise throws 403 `FORBIDDEN`.
+ */
+export function requirePermission(
+  { permissions, everyPermission = permissions }: Pick<Operator, 'permissions' | 'everyPermission'>,
+  need: Need,
+  thing: Thing | null = 'env',
+): void {
   const reason = forbiddenReason(permissions, need);
   if (reason === null) return;
   const env = typeof need.env === 'string' ? { env: need.env } : {};
+  const isHidden = thing !== null && forbiddenReason(everyPermission, { role: 'viewer', env: need.env }) !== null;
+  // All callers know that there are objects of all environments, but not which.
+  if (isHidden && (thing !== 'env' || typeof need.env === 'string'))
+    throw new ApiError({ ...notFound(thing).fields, ...env, auditCode: 'FORBIDDEN' });
   throw new ApiError({ status: 403, code: 'FORBIDDEN', message: reason, ...env });
 }

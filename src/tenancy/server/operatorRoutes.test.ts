@@ -74,7 +74,7 @@ it.each([
   ['no bearer', '/v1/envs', { bearer: '' }, 401, 'UNAUTHENTICATED', /bearer/],
   ['an unknown bearer', '/v1/envs', { bearer: 'dpo_x' }, 401, 'UNAUTHENTICATED', /bearer/],
   ['a role that is too low', '/v1/envs', { as: 'viewer', ...newEnv() }, 403, 'FORBIDDEN', /role admin/],
-  ['another environment', '/v1/envs/us', { as: 'limited' }, 403, 'FORBIDDEN', /environment us/],
+  ['another environment', '/v1/envs/us', { as: 'limited' }, 404, 'ENV_NOT_FOUND', /no such environment/],
   ['a token for some environments', '/v1/operators', { as: 'limited' }, 403, 'FORBIDDEN', /some environments/],
   ['a query of another type', '/v1/audit?limit=many', {}, 400, 'REQUEST_INVALID', /querystring.limit/],
   ['a query beyond its range', '/v1/audit?limit=501', {}, 400, 'REQUEST_INVALID', /querystring.limit/],

@@ -1,6 +1,7 @@
 import type { LogLine } from '../core/log.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type { TObject } from 'typebox';
 import { backendRoutes, restoreRoutes } from '../backends/routes.ts';
 import { bundleRoutes, signatureRoutes } from '../bundles/routes.ts';
 import { ApiError, type ApiErrorFields } from '../core/apiError.rules.ts';
@@ -90,7 +91,8 @@ async function handle<Deps extends TokenDependencies>(
   const call = callOf(route, exchange);
   if (route.noStore) void reply.header('cache-control', 'no-store');
   try {
-    requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
+    const env = route.everyEnv ? ({ every: true } as const) : envOf(route, call);
+    requirePermission(call.operator, { role: route.role, env }, route.env === undefined ? 'env' : null);
     const { status, body } = await route.handle(deps, withRole(call, route.role));
     void reply.code(status);
     return await sendAnswer(deps, route, { exchange, body });
@@ -106,7 +108,8 @@ async function handle<Deps extends TokenDependencies>(
  */
 function withRole(call: OperatorCall, role: Role): OperatorCall {
   const { operator } = call;
-  return { ...call, operator: { ...operator, permissions: permissionsWith(operator.permissions, role) } };
+  const { permissions: everyPermission } = operator;
+  return { ...call, operator: { ...operator, everyPermission, permissions: permissionsWith(everyPermission, role) } };
 }
 
 /** True for a route that answers with this kind of body. */
@@ -177,11 +180,12 @@ async function auditFailure(
   deps: TokenDependencies,
   { route, call, fields }: { route: AnyOperatorRoute; call: OperatorCall; fields: ApiErrorFields },
 ): Promise<void> {
-  const { status, code, env } = fields;
+  const { status, code, env, auditCode } = fields;
   const hasFailed = status >= 500;
-  if (route.act === null || !(hasFailed ? isChange(route) : auditedStatuses.includes(status))) return;
+  const isRefused = auditCode !== undefined || auditedStatuses.includes(status);
+  if (route.act === null || !(hasFailed ? isChange(route) : isRefused)) return;
   const target = route.target?.(call) ?? Object.values(call.params as Record<string, string>).at(-1) ?? '';
-  const refused = { ...call.caller, target, env: env ?? envOf(route, call), result: code };
+  const refused = { ...call.caller, target, env: env ?? envOf(route, call), result: auditCode ?? code };
   await recordRefusedAct(deps, refused).catch((error: unknown) => {
     if (!hasFailed) throw error;
     // The caller gets the first error, which often comes from the store too.
@@ -232,10 +236,21 @@ function schemaOf(route: AnyOperatorRoute): FastifySchema {
       ...failures({
         403: isChange(route) ? 'FORBIDDEN, CROSS_SITE_REFUSED' : 'FORBIDDEN',
         ...(body && bodyErrors),
+        ...(namesEnv(route) && { 404: 'ENV_NOT_FOUND' }),
         ...route.errors,
+        ...(namesEnv(route) && route.errors?.[404] !== undefined && { 404: withEnvMissing(route.errors[404]) }),
       }),
     },
   };
+}
+
+/** True if a field of the call names an environment, which is missing for callers without a role in it. */
+function namesEnv({ params, query, body }: AnyOperatorRoute): boolean {
+  return [params, query, body].some((part) => typeof part === 'object' && 'env' in (part as TObject).properties);
+}
+
+function withEnvMissing(codes: string): string {
+  return codes.split(', ').includes('ENV_NOT_FOUND') ? codes : `${codes}, ENV_NOT_FOUND`;
 }
 
 function successes({ responses, noStore }: AnyOperatorRoute): Record<string, object> {

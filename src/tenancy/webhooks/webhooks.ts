@@ -44,8 +44,8 @@ interface NamedWebhook {
 }
 
 /**
- * Returns the row of a webhook; throws 404, and 403 if the operator's token does not have this role for its
- * environment, or for all.
+ * Returns the row of a webhook; throws 404, also if the operator may not see its environment, and 403 if the operator
+ * has a lower role there.
  */
 async function findPermittedWebhook(
   { store }: WebhookDependencies,
@@ -54,7 +54,7 @@ async function findPermittedWebhook(
 ): Promise<WebhookRow> {
   const row = await findWebhook(store, id);
   if (row === null) throw notFound('webhook');
-  requirePermission(operator, { role, env: row.env ?? { every: true } });
+  requirePermission(operator, { role, env: row.env ?? { every: true } }, 'webhook');
   return row;
 }
 
