@@ -22,9 +22,9 @@ export function storePlaceOf(settings: StoreSettings): StorePlace {
   return file === null ? { file: storeFileOf(settings) } : { url: readDatabaseUrl(file) };
 }
 
-/** Opens the store for `work`, then closes it. Converts errors of the store to a CommandError. */
+/** Opens the store for the `work` of a command, without limits of time, then closes it. Converts errors of the store to a CommandError. */
 export async function withStore<T>(place: StorePlace, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = openStore(place);
+  const store = openStore(place, false);
   try {
     return await work(store);
   } catch (error) {

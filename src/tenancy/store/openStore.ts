@@ -24,10 +24,20 @@ export type StorePlace = { file: string } | { url: string };
 
 /** Milliseconds to wait for a connection to PostgreSQL, new or from the pool. */
 const CONNECT_TIMEOUT_MS = 5000;
+/** Milliseconds after which PostgreSQL cancels a statement, and ends a transaction without statements. */
+const SERVER_LIMIT_MS = 8000;
+/** Milliseconds after which a connection without the answer to a statement is lost. */
+const ANSWER_TIMEOUT_MS = 10_000;
+/** Milliseconds after which a connection is closed without an answer of the server. */
+const CLOSE_TIMEOUT_MS = 5000;
 
-/** Opens a store; `destroy()` closes it. */
-export function openStore(place: StorePlace): Store {
-  return new Kysely<Database>({ dialect: 'file' in place ? sqliteDialect(place.file) : postgresDialect(place.url) });
+/**
+ * Opens a store; `destroy()` closes it. The time of statements in PostgreSQL is limited, so that lost connections are
+ * replaced, unless a command migrates the store.
+ */
+export function openStore(place: StorePlace, hasLimits = true): Store {
+  const dialect = 'file' in place ? sqliteDialect(place.file) : postgresDialect(place.url, hasLimits);
+  return new Kysely<Database>({ dialect });
 }
 
 /** Makes a change that returns rows in a transaction, so that it is undone if a row cannot be read. */
@@ -82,11 +92,14 @@ function sqliteDialect(file: string): Dialect {
   };
 }
 
-function postgresDialect(connectionString: string): Dialect {
+function postgresDialect(connectionString: string, hasLimits: boolean): Dialect {
   const types = new pg.TypeOverrides();
   types.setTypeParser(pg.types.builtins.INT8, parseInteger);
   const options = { connectionString, types, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true };
-  const pool = new pg.Pool({ ...options, Client: PostgresClient });
+  const pool = new pg.Pool({
+    ...options,
+    ...(hasLimits ? { Client: LimitedClient, onConnect: setLimits } : { Client: PostgresClient }),
+  });
   // The next user of a lost connection gets the error, and the pool replaces it; no other handler is needed.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
@@ -120,6 +133,36 @@ class PostgresClient extends pg.Client {
     const name = typeof text === 'string' ? statementNameOf(text) : undefined;
     return name === undefined ? send(text, values, ...rest) : send({ name, text, values }, ...rest);
   }
+}
+
+/** A connection that is lost if PostgreSQL does not answer in time; the pool replaces it. */
+class LimitedClient extends PostgresClient {
+  override query(...all: Parameters<Query>): never {
+    const answer = super.query(...all) as Promise<unknown>;
+    const timer = setTimeout(() => this.connection.stream.destroy(unanswered()), ANSWER_TIMEOUT_MS);
+    return answer.finally(() => clearTimeout(timer)) as never;
+  }
+
+  /** A server that is away does not confirm the end of a connection. */
+  override end(...all: Parameters<Query>): never {
+    setTimeout(() => this.connection.stream.destroy(), CLOSE_TIMEOUT_MS).unref();
+    return (super.end as Query)(...all);
+  }
+}
+
+function unanswered(): Error {
+  const message = `PostgreSQL did not answer within ${ANSWER_TIMEOUT_MS / 1000} s`;
+  return Object.assign(new Error(message), { code: 'ETIMEDOUT' });
+}
+
+/**
+ * Limits the time of statements, and of locks whose owner has lost its connection. Parameters of the connection would
+ * have the same effect, but poolers refuse them.
+ */
+function setLimits(client: pg.ClientBase): void {
+  const limits = `set statement_timeout = ${SERVER_LIMIT_MS}; set idle_in_transaction_session_timeout = ${SERVER_LIMIT_MS}`;
+  // The pool waits for the promise, which its types do not have.
+  return client.query(limits) as never;
 }
 
 /** Names of prepared statements by their text, for a server that keeps statements by name. */
@@ -190,10 +233,11 @@ export async function proveWritable(store: Store): Promise<void> {
 const sqliteCodes = [5, 6, 7, 8, 10, 13, 14];
 
 /**
- * Classes of SQLSTATE: connection lost, read-only after a failover, rolled back because of others, resources such as the
- * disk, lock not available, shut down or starting, I/O error.
+ * Classes of SQLSTATE: connection lost, read-only after a failover, transaction without statements, rolled back because
+ * of others, resources such as the disk. Further: lock not available, statement took too long, shut down or starting,
+ * I/O error.
  */
-const postgresCodes = /^(08|25006|40|53|55P03|57P|58)/;
+const postgresCodes = /^(08|25006|25P03|40|53|55P03|57014|57P|58)/;
 
 /** Error codes of the runtime for a connection to PostgreSQL. */
 const networkCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
