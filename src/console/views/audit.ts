@@ -20,7 +20,7 @@ export const auditPage: Page = async (visit) => {
     topics: query.has('before') ? [] : ['audit'],
     body: (now) =>
       html`<h1>Audit log</h1>
-        <p class="lead">Who has done what, newest first. Nothing in it is ever changed or removed.</p>
+        <p class="lead">Who has done what, newest first.</p>
         ${auditFilter(names, visit)} ${auditTable(entries, { now, query })} ${pager(next, query)}`,
   };
 };
@@ -70,7 +70,10 @@ export function auditTable(
     { heading: 'On what', cell: ({ target }) => html`<span class="target">${target}</span>` },
     { heading: 'Env', cell: ({ env }) => env ?? '–' },
     { heading: 'From', cell: ({ address }) => address ?? 'the service' },
-    { heading: 'Result', cell: ({ result }) => toneBadge(resultTone(result), result) },
+    {
+      heading: 'Result',
+      cell: ({ result, count }) => html`${toneBadge(resultTone(result), result)} ${count > 1 ? `×${count}` : nothing}`,
+    },
   ];
   const empty = isAuditFiltered(query)
     ? emptyState('No act is like that. Clear the filter to see all.')

@@ -67,8 +67,9 @@ function tokens(operators: readonly Operator[], visit: Visit, now: number): Temp
     ${table({ caption: 'Tokens', columns, rows: operators, keyOf: ({ id }) => id, empty })}`;
 }
 
-function nameCell({ name, break_glass: isForEmergencies }: Operator): TemplateResult {
-  return html`${name} ${isForEmergencies ? toneBadge('later', 'break-glass') : ''}`;
+function nameCell({ name, display_name: shown, break_glass: isForEmergencies }: Operator): TemplateResult {
+  return html`${name} ${shown === null ? '' : html`<span class="target">${shown}</span>`}
+  ${isForEmergencies ? toneBadge('later', 'break-glass') : ''}`;
 }
 
 function revokeButton({ id, name }: Operator, { ask, api }: Visit): TemplateResult {

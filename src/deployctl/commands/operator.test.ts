@@ -84,12 +84,13 @@ it.each([
 });
 
 it('shows who did what, refusals too, and names that could lead a reader astray are harmless', async () => {
-  await at.admin.run(['operator', 'create', 'x\u202ereversed', '--role', 'viewer']);
+  await at.admin.run(['operator', 'create', 'x', '--role', 'viewer', '--display-name', 'x\u202ereversed']);
   await at.viewer.run('env create us-1');
   const { stdout } = await at.admin.run('audit');
   expect(stdout).toMatch(/^AT +ACTOR +ACT +TARGET +ENV +FROM +RESULT$/m);
   expect(stdout).toMatch(/ viewer +env.create +us-1 .*FORBIDDEN$/m);
-  expect(stdout).toMatch(/ admin +operator.create +\S+ x\ufffdreversed .*ok$/m);
+  expect(stdout).toMatch(/ admin +operator.create +\S+ x .*ok$/m);
+  expect((await at.admin.run('operator list')).stdout).toMatch(/ x \(x\ufffdreversed\) +viewer /);
   const { entries, next } = (await at.admin.json('audit --limit 2')) as { entries: { id: number }[]; next: number };
   expect(entries).toHaveLength(2);
   expect(next).toBe(entries[1]!.id);
@@ -102,4 +103,19 @@ it('shows who did what, refusals too, and names that could lead a reader astray 
   expect(await acts('--act env.create --actor admin')).toEqual(new Set(['env.create by admin']));
   expect(await acts('--act env.create --actor nobody')).toEqual(new Set());
   expect(await at.limited.json('audit')).toMatchObject({ entries: [{ act: 'env.create', env: 'eu-1' }], next: null });
+});
+
+it('exports the audit log as JSON lines of settled entries, from an entry on', async () => {
+  const fields = { actor: 'x', target: '\u202e', env: 'eu-1', address: null, request_id: null, result: 'ok' };
+  const rows = Array.from({ length: 600 }, (_, index) => ({ ...fields, at: index, act: `env.${index}` }));
+  await at.service.deps.store.insertInto('audit').values(rows).execute();
+  const { stdout } = await at.admin.run('audit export --env eu-1');
+  const entries = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { id: number; act: string });
+  expect(entries.map(({ act }) => act)).toEqual(rows.map(({ act }) => act));
+  expect([stdout.includes('\u202e'), entries[0]]).toMatchObject([false, { target: '\u202e', count: 1 }]);
+  const { stdout: rest } = await at.admin.run(`audit export --actor x --after ${entries[597]!.id}`);
+  expect(rest).toMatch(/^\{"id":\d+,.*"act":"env.598".*\n.*"act":"env.599".*\n$/);
 });

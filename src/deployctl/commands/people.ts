@@ -1,10 +1,11 @@
+import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { path, readPages } from '../core/client.ts';
+import { type ApiCall, path, readPages } from '../core/client.ts';
 import { writePrivateFile } from '../core/files.ts';
 import { collectOption, countOption, durationOption } from '../core/input.ts';
-import { formatAge, formatLeft, formatTable, formatTime } from '../core/table.ts';
-import type { AuditEntry, NewOperator, Operator, PersonSession } from '../core/types.ts';
+import { formatAge, formatLeft, formatTable, formatTime, harmlessJson } from '../core/table.ts';
+import type { AuditEntry, AuditLog, NewOperator, Operator, PersonSession } from '../core/types.ts';
 import { formatEnvs, formatWhoAmI } from './login.ts';
 
 /** `deployctl operator list|create|revoke`. */
@@ -17,12 +18,13 @@ export function addOperator(program: Command, run: Run): void {
   operator
     .command('create')
     .description('Create a token and print it, once')
-    .argument('<name>', 'name of the owner, as shown in the audit log')
+    .argument('<name>', 'name of the owner in ASCII, as shown in the audit log')
     .addOption(
       new Option('--role <role>', 'permissions of the token')
         .choices(['viewer', 'deployer', 'admin'])
         .makeOptionMandatory(),
     )
+    .option('--display-name <text>', 'name to show beside it, with any characters')
     .option('--env <env>', 'limit the token to this environment; repeatable', collectOption)
     .option('--expires <time>', 'lifetime of the token: 45m, 12h or 90d', durationOption)
     .option('--break-glass', 'mark as an emergency token: the audit log records all its calls, also if they only read')
@@ -39,22 +41,25 @@ export function addOperator(program: Command, run: Run): void {
 async function listOperators(session: Session): Promise<Result> {
   const api = await session.api();
   const json = await api.call<{ operators: Operator[] }>({ method: 'GET', path: '/v1/operators' });
-  const rows = json.operators.map(({ id, name, role, envs, created_at, last_used_at, expires_at, break_glass }) => [
-    id,
-    name,
-    role,
-    formatEnvs(envs),
-    formatAge(created_at, session.nowMs),
-    formatAge(last_used_at, session.nowMs),
-    formatLeft(expires_at ?? null, session.nowMs),
-    break_glass ? 'break-glass' : '',
-  ]);
+  const rows = json.operators.map(
+    ({ id, name, display_name, role, envs, created_at, last_used_at, expires_at, break_glass }) => [
+      id,
+      display_name === null || display_name === undefined ? name : `${name} (${display_name})`,
+      role,
+      formatEnvs(envs),
+      formatAge(created_at, session.nowMs),
+      formatAge(last_used_at, session.nowMs),
+      formatLeft(expires_at ?? null, session.nowMs),
+      break_glass ? 'break-glass' : '',
+    ],
+  );
   const head = ['ID', 'NAME', 'ROLE', 'ENVS', 'AGE', 'USED', 'EXPIRES', 'NOTE'];
   return { json, text: formatTable(head, rows, session.width) };
 }
 
 interface CreateOptions {
   role: string;
+  displayName?: string;
   env?: string[];
   /** Seconds. */
   expires?: number;
@@ -64,11 +69,12 @@ interface CreateOptions {
 async function createOperator(
   session: Session,
   [name]: [string],
-  { role, env, expires, breakGlass, ...options }: RevealOptions & CreateOptions,
+  { role, displayName, env, expires, breakGlass, ...options }: RevealOptions & CreateOptions,
 ): Promise<Result> {
   requireDestination(session, options);
   const body = {
     ...{ name, role, envs: env ?? null },
+    ...(displayName !== undefined && { display_name: displayName }),
     ...(expires !== undefined && { lifetime_s: expires }),
     ...(breakGlass && { break_glass: true }),
   };
@@ -117,14 +123,40 @@ async function endSession(session: Session, [id]: [string]): Promise<Result> {
 
 /** `deployctl audit`. */
 export function addAudit(program: Command, run: Run): void {
-  program
+  const command = program
     .command('audit')
+    .helpCommand(false)
     .description('Show who did what and with which result, newest first')
     .option('--env <env>', 'only entries of this environment')
     .option('--act <act>', 'only this action, such as secret.set')
     .option('--actor <name>', 'only entries of this operator; oidc:NAME for people who sign in')
     .option('--limit <count>', 'maximum number of entries', countOption, 50)
     .action(run(audit));
+  command
+    .command('export')
+    .description('Print the entries as JSON lines, oldest first, without the entries of the last two minutes')
+    .option(
+      '--after <id>',
+      'only entries after this one: the `id` of the last line of an earlier export',
+      countOption,
+      0,
+    )
+    .action(run(exportAudit));
+}
+
+/** Prints page after page, so that a log of any length needs little memory. */
+async function exportAudit(session: Session, _operands: [], options: { after: number }): Promise<Result> {
+  const api = await session.api();
+  const { env, act, actor } = session.options as { env?: string; act?: string; actor?: string };
+  let after: number | null = options.after;
+  while (after !== null) {
+    const query: ApiCall['query'] = { env, act, actor, after, limit: 500 };
+    const page: AuditLog = await api.call<AuditLog>({ method: 'GET', path: '/v1/audit', query });
+    const lines = page.entries.map((entry) => `${harmlessJson(entry, 0)}\n`);
+    if (lines.length > 0 && !session.io.stdout.write(lines.join(''))) await once(session.io.stdout, 'drain');
+    after = page.next;
+  }
+  return { json: {}, text: null };
 }
 
 async function audit(
@@ -134,14 +166,14 @@ async function audit(
 ): Promise<Result> {
   const call = { path: '/v1/audit', query: filter, key: 'entries', cursor: 'before', limit } as const;
   const json = await readPages<'entries', AuditEntry>(await session.api(), call);
-  const rows = json.entries.map(({ at, actor, act, target, env, address, result }) => [
+  const rows = json.entries.map(({ at, actor, act, target, env, address, result, count = 1 }) => [
     at.slice(0, 19),
     actor,
     act,
     target,
     env ?? '-',
     address ?? '-',
-    result,
+    count === 1 ? result : `${result} ×${count}`,
   ]);
   return { json, text: formatTable(['AT', 'ACTOR', 'ACT', 'TARGET', 'ENV', 'FROM', 'RESULT'], rows, session.width) };
 }

@@ -39,7 +39,8 @@ export interface Session {
 /** The result of a command: the API's object for programs, text for people. */
 export interface Result {
   json: object;
-  text: string;
+  /** Null if the command has printed its result. */
+  text: string | null;
   exit?: Exit;
 }
 
@@ -59,7 +60,7 @@ export function createRun(io: Io, ended: (exit: Exit) => void): Run {
       const { session, close } = openSession(io, options);
       try {
         const { json, text, exit } = await work(session, all.slice(0, -2) as P, own);
-        io.stdout.write(`${options.json ? harmlessJson(json) : text}\n`);
+        if (text !== null) io.stdout.write(`${options.json ? harmlessJson(json) : text}\n`);
         ended(exit ?? exits.done);
       } catch (error) {
         const fields = fieldsOfError(error);

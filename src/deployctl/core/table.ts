@@ -50,8 +50,8 @@ export function harmless(text: string): string {
 }
 
 /** JSON text that shows no such character either; it parses to the same value. */
-export function harmlessJson(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(invisibleInJson, (found) =>
+export function harmlessJson(value: unknown, indent = 2): string {
+  return JSON.stringify(value, null, indent).replace(invisibleInJson, (found) =>
     found.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
 }

@@ -8,14 +8,19 @@ import type {
   PushedBundle as CurrentPushedBundle,
 } from '../../tenancy/bundles/bundleSchemas.ts';
 import type { Env as CurrentEnvRow, EnvDetails as CurrentEnv } from '../../tenancy/envs/envSchemas.ts';
-import type { Caller, CreatedOperator, Operator as CurrentOperator } from '../../tenancy/people/peopleSchemas.ts';
+import type {
+  AuditEntry as CurrentAuditEntry,
+  Caller,
+  CreatedOperator,
+  Operator as CurrentOperator,
+} from '../../tenancy/people/peopleSchemas.ts';
 import type { Rollout } from '../../tenancy/rollouts/rolloutSchemas.ts';
 import type { Secret, SecretVersion } from '../../tenancy/secrets/secretSchemas.ts';
 
 export type { InstallKit, ReceivedReport, Retiring } from '../../tenancy/backends/backendSchemas.ts';
 export type { ReceivedSignature } from '../../tenancy/bundles/bundleSchemas.ts';
 export type { HeldEnv, RestoreReview } from '../../tenancy/backends/backendSchemas.ts';
-export type { AuditEntry, Session as PersonSession } from '../../tenancy/people/peopleSchemas.ts';
+export type { Session as PersonSession } from '../../tenancy/people/peopleSchemas.ts';
 export type { Rollout } from '../../tenancy/rollouts/rolloutSchemas.ts';
 export type {
   CreatedWebhook,
@@ -60,6 +65,8 @@ export type WaveSize = Pick<RolloutWave, 'count' | 'percent' | 'labels'>;
 export type SecretName = Sent<Secret, 'written_at' | 'written_by'>;
 export type WrittenSecret = Omit<SecretVersion, 'bundle'> & { bundle: Bundle | null };
 
-type LaterOfOperator = 'expires_at' | 'break_glass';
+type LaterOfOperator = 'expires_at' | 'break_glass' | 'display_name';
 export type Operator = Sent<CurrentOperator, LaterOfOperator>;
+export type AuditEntry = Sent<CurrentAuditEntry, 'count'>;
+export type AuditLog = { entries: AuditEntry[]; next: number | null };
 export type NewOperator = Sent<CreatedOperator, LaterOfOperator>;

@@ -191,6 +191,11 @@ export const configTable = keyTableOf({
     'Time from the retirement of the last host of an environment to the destruction of its secrets, if the operator has made no choice; 0 destroys them at once.',
   ),
   keep_reports_days: optional(integer('days', 1, 3650), 90, 'Days to keep reports.'),
+  keep_audit_days: optional(
+    nullable(integer('days', 30, 36_500)),
+    null,
+    'Days to keep entries of the audit log; default: entries are never removed.',
+  ),
   keep_bundles: optional(
     integer('bundles', 1, 10_000),
     20,

@@ -43,6 +43,7 @@ const forms = new Map([
   [patterns.sha256, 'must be a digest of 64 digits from 0 to f'],
   [patterns.uuid, 'must be an id, such as 0f8fad5b-d9cb-469f-a165-70867728950e'],
   [patterns.swarm, 'must be a swarm id from `docker info`: letters and digits, at most 64'],
+  [patterns.ascii, 'must be printable ASCII, without a space at the begin or end'],
   [patterns.line, 'must be one line without control characters'],
   [patterns.states, `must be one or more of ${backendStates.join(', ')}, separated by commas`],
   [cursorPattern, aCursor],

@@ -19,7 +19,9 @@ import { digestOfToken, newOperatorToken } from './authenticate.ts';
 
 /** Fields of a new operator. */
 interface OperatorFields {
+  /** Printable ASCII. */
   name: string;
+  display_name?: string | undefined;
   role: Role;
   /** The environments to which the token is limited; null for all. */
   envs: string[] | null;
@@ -33,6 +35,7 @@ interface OperatorFields {
 interface OperatorAccount {
   id: string;
   name: string;
+  display_name: string | null;
   role: Role;
   envs: string[] | null;
   /** RFC 3339. */
@@ -69,11 +72,12 @@ export async function createOperator(
 
 /** Returns the row of a new operator and the token, which the row does not contain. */
 export function newOperator(fields: OperatorFields, now: number): { row: OperatorRow; token: string } {
-  const { name, role, envs, lifetime_s, break_glass = false } = fields;
+  const { name, display_name = null, role, envs, lifetime_s, break_glass = false } = fields;
   const token = newOperatorToken();
   const row = {
     id: randomUUID(),
     name,
+    display_name,
     role,
     envs: envs && JSON.stringify(envs),
     token_sha256: digestOfToken(token) ?? '',
@@ -106,9 +110,9 @@ function refusal(code: string, message: string): ApiError {
   return new ApiError({ status: 409, code, message });
 }
 
-function accountOf({ id, name, role, envs, expires_at, break_glass }: OperatorRow): OperatorAccount {
+function accountOf({ id, name, display_name, role, envs, expires_at, break_glass }: OperatorRow): OperatorAccount {
   return {
-    ...{ id, name, role, envs: envsOf(envs) },
+    ...{ id, name, display_name, role, envs: envsOf(envs) },
     expires_at: expires_at === null ? null : toTime(expires_at),
     break_glass: break_glass === 1,
   };

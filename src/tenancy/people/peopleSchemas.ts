@@ -14,9 +14,12 @@ const Envs = Nullable(
   }),
 );
 const fields = { name: Type.String(), role: Role, envs: Envs };
+/** Names are compared by people, and many other characters look like ASCII. */
+const OperatorName = Type.String({ minLength: 1, maxLength: 128, pattern: patterns.ascii });
 const operator = {
   id: Uuid,
   ...fields,
+  display_name: Nullable(Type.String()),
   expires_at: Nullable(Timestamp),
   break_glass: Type.Boolean({ description: 'Kept for emergencies: each call by it is in the audit log.' }),
 };
@@ -39,7 +42,8 @@ export const OperatorList = Type.Object({ operators: Type.Array(Operator) }, { t
 export type OperatorList = Static<typeof OperatorList>;
 /** A new operator. */
 export const NewOperator = Body({
-  name: Line,
+  name: OperatorName,
+  display_name: Type.Optional({ ...Line, description: 'Shown beside the name; any characters.' }),
   role: Role,
   envs: Envs,
   lifetime_s: Type.Optional(
@@ -67,6 +71,11 @@ export const AuditEntry = Type.Object(
     result: Type.String({
       description: 'ok, or the code of the error; started before an action at a peer, whose result follows.',
     }),
+    count: Type.Integer({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      description: 'Number of calls: refused calls of one caller, act and result within a minute are one entry.',
+    }),
   },
   { title: 'AuditEntry' },
 );
@@ -89,6 +98,10 @@ export const AuditQuery = Body({
   act: Type.Optional({ ...Exactly, description: 'Only this action.' }),
   actor: Type.Optional({ ...Exactly, description: 'Only actions by this name.' }),
   before: Type.Optional(Id),
+  after: Type.Optional({
+    ...Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    description: 'Only entries with a higher id, oldest first, without the entries of the last two minutes.',
+  }),
   limit: Limit,
 });
 

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { endSecretGraces, expireRetirements, runPendingSteps } from '../backends/finishing.ts';
 import { markSilentBackends } from '../backends/fleet.ts';
 import { incomingDirectory } from '../bundles/archives.ts';
+import { countRefusals, removeOldEntries } from '../core/audit.ts';
 import { sessionsOverBefore } from '../people/authenticate.ts';
 import { advanceRollouts, askGates } from '../rollouts/advance.ts';
 import { deleteReports } from '../store/agents.ts';
@@ -52,6 +53,8 @@ const jobs: readonly Job[] = [
     firstAfterMs: () => 60 * SECOND_MS,
     run: ({ watch }) => watch.look(),
   },
+  { name: 'counting refusals', everyMs: 5 * SECOND_MS, run: countRefusals },
+  { name: 'removing old audit entries', everyMs: HOUR_MS, run: removeOldAudit },
   { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
@@ -95,6 +98,12 @@ const DAY_MS = 24 * 3600_000;
 const REPORTS_AT_ONCE = 1000;
 /** Milliseconds after which an archive without a bundle is the leftover of a failed push: any push ends long before. */
 const PUSH_MS = 3600_000;
+
+/** Removes entries of the audit log that are older than `keep_audit_days`, if that is set. */
+async function removeOldAudit(parts: TenancyParts, signal: AbortSignal): Promise<void> {
+  const { keep_audit_days: days } = parts.settings;
+  if (days !== null) await removeOldEntries(parts, parts.clock() - days * DAY_MS, signal);
+}
 
 /** Deletes reports that are older than `keep_reports_days`. */
 async function removeOldReports(parts: TenancyParts, signal: AbortSignal): Promise<void> {

@@ -8,6 +8,7 @@ import { type Limiter, limitLookUps, lookUpPlaces } from '../core/limiter.ts';
 import { limitComparisons } from '../bundles/compareBundles.ts';
 import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
+import { countRefusals } from '../core/audit.ts';
 import { ChangeFeed } from '../core/changeFeed.ts';
 import { type StoreWatch, watchStore } from '../backends/restore.ts';
 import type { LogLine } from '../core/log.ts';
@@ -87,6 +88,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
     lookUpBearer: createBearerCache(lookUp, monotonicMs, bearerCounts),
   };
   const close = async () => {
+    await countRefusals(parts).catch(() => undefined);
     await keys.stop();
     await Promise.all([secretstore.close(), mesh?.close(), spans?.close()]);
   };

@@ -147,8 +147,8 @@ const newestActs = async (limit: number) => {
 
 it('records refused and failed actions in the audit log: who, what, on which object, from where, why', async () => {
   const before = await newestActs(1);
-  await send('/v1/envs', newEnv());
-  await send('/v1/envs/us', { as: 'limited' });
+  await send('/v1/envs', newEnv({ name: 'us' }));
+  await send('/v1/envs/gone', { as: 'limited' });
   await send('/v1/envs', newEnv({ name: 7 }));
   await send('/v1/envs/eu-1/secrets/sealed', secret);
   await send('/v1/envs/eu-1/secrets/defect', secret);
@@ -161,8 +161,8 @@ it('records refused and failed actions in the audit log: who, what, on which obj
     { ...admin, act: 'secret.set', target: path('defect'), result: 'started' },
     { ...admin, act: 'secret.set', target: path('sealed'), result: 'PEER_UNAVAILABLE' },
     { ...admin, act: 'secret.set', target: path('sealed'), result: 'started' },
-    { ...from, actor: operators.limited.name, act: 'env.read', target: 'us', env: 'us', result: 'FORBIDDEN' },
-    { ...admin, act: 'env.create', target: 'eu-1', result: 'ENV_EXISTS' },
+    { ...from, actor: operators.limited.name, act: 'env.read', target: 'gone', env: 'gone', result: 'FORBIDDEN' },
+    { ...admin, act: 'env.create', target: 'us', env: 'us', result: 'ENV_EXISTS' },
     ...before,
   ]);
 });
@@ -172,7 +172,7 @@ it('returns the reason of a failed action, and does not refuse it, if the audit 
   const when = `before insert on audit when new.result <> 'started'`;
   await sql.raw(`create trigger audit_full ${when} begin select raise(abort, 'full'); end`).execute(store);
   const failed = await send('/v1/envs/eu-1/secrets/sealed', secret);
-  const refused = await send('/v1/envs', newEnv());
+  const refused = await send('/v1/envs', { as: 'viewer', ...newEnv({ name: 'us' }) });
   await sql.raw('drop trigger audit_full').execute(store);
   expect(failed).toMatchObject({ status: 503, body: { error: { code: 'PEER_UNAVAILABLE' } } });
   expect(service.log.map(({ line }) => line)).toContainEqual(

@@ -5,7 +5,7 @@ import type { TObject } from 'typebox';
 import { backendRoutes, restoreRoutes } from '../backends/routes.ts';
 import { bundleRoutes, signatureRoutes } from '../bundles/routes.ts';
 import { ApiError, type ApiErrorFields } from '../core/apiError.rules.ts';
-import { recordRefusedAct } from '../core/audit.ts';
+import { recordFailedAct, recordRefusedAct } from '../core/audit.ts';
 import { type AuditCaller, type Operator, permissionsWith, requirePermission } from '../core/permission.rules.ts';
 import type { Lane } from '../core/limiter.ts';
 import { envRoutes } from '../envs/routes.ts';
@@ -186,7 +186,7 @@ async function auditFailure(
   if (route.act === null || !(hasFailed ? isChange(route) : isRefused)) return;
   const target = route.target?.(call) ?? Object.values(call.params as Record<string, string>).at(-1) ?? '';
   const refused = { ...call.caller, target, env: env ?? envOf(route, call), result: auditCode ?? code };
-  await recordRefusedAct(deps, refused).catch((error: unknown) => {
+  await (hasFailed ? recordFailedAct : recordRefusedAct)(deps, refused).catch((error: unknown) => {
     if (!hasFailed) throw error;
     // The caller gets the first error, which often comes from the store too.
     deps.log('warn', `a failed act is not in the audit log: ${String(error)}`, { request_id: call.caller.requestId });

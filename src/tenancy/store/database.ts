@@ -23,6 +23,7 @@ export interface Database {
   sessions: SessionTable;
   pending_steps: PendingStepTable;
   audit: AuditTable;
+  audit_retention: AuditRetentionTable;
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
 }
@@ -140,7 +141,9 @@ export type Role = 'viewer' | 'deployer' | 'admin';
 
 interface OperatorTable {
   id: string;
+  /** Printable ASCII, unique among valid tokens; older ones may have other characters. */
   name: string;
+  display_name: Generated<string | null>;
   role: Role;
   /** The environments to which it is limited; null for all. */
   envs: Json<string[]> | null;
@@ -194,7 +197,15 @@ interface PendingStepTable {
   error: string | null;
 }
 
-/** Rows are only added; triggers of the database reject all other changes. */
+/** A time before which entries of the audit log may be removed. */
+interface AuditRetentionTable {
+  removable_before: number;
+}
+
+/**
+ * Rows are added, and repeated refusals raise `count`. Old rows are removed up to a time in `audit_retention`. Triggers
+ * of the database reject all other changes.
+ */
 interface AuditTable {
   /** Increases with each entry. */
   id: Generated<number>;
@@ -211,6 +222,8 @@ interface AuditTable {
   request_id: string | null;
   /** `ok`, or the code of the error; `started` before an action at a peer, whose result follows. */
   result: string;
+  /** Number of refused calls within a minute that this entry stands for; otherwise 1. */
+  count: Generated<number>;
 }
 
 /** Webhooks that notify operators. */

@@ -25,6 +25,7 @@ export const migrations: Record<string, Migration> = {
   '0020-secret-grace': { up: addSecretGrace },
   '0021-restores': { up: addRestores },
   '0022-differing': { up: addDiffering },
+  '0023-audit-counts': { up: addAuditCounts },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -486,6 +487,43 @@ async function addDiffering({ schema }: Kysely<unknown>): Promise<void> {
     .columns(['differing', 'last_seen_at', 'search', 'id'])
     .execute();
 }
+
+/**
+ * Counts of repeated refusals in the audit log, the time before which its entries may be removed, and display names of
+ * operators.
+ */
+async function addAuditCounts(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db;
+  await schema.alterTable('operators').addColumn('display_name', 'text').execute();
+  await schema
+    .alterTable('audit')
+    .addColumn('count', 'integer', (column) => column.notNull().defaultTo(1))
+    .execute();
+  await schema
+    .createTable('audit_retention')
+    .addColumn('removable_before', 'bigint', (column) => column.notNull())
+    .execute();
+  for (const statement of isPostgres(db) ? countedPostgres : countedSqlite) await sql.raw(statement).execute(db);
+}
+
+const unchangeable = 'id, at, actor, act, target, env, address, request_id, result';
+const removable = '(select coalesce(max(removable_before), 0) from audit_retention)';
+const abortChange = `begin select raise(abort, 'the audit log is append-only'); end`;
+const countedSqlite = [
+  'drop trigger audit_no_update',
+  'drop trigger audit_no_delete',
+  `create trigger audit_no_update before update of ${unchangeable} on audit ${abortChange}`,
+  `create trigger audit_no_lower before update of count on audit when new.count <= old.count ${abortChange}`,
+  `create trigger audit_no_delete before delete on audit when old.at >= ${removable} ${abortChange}`,
+];
+const countedPostgres = [
+  'drop trigger audit_append_only on audit',
+  'create trigger audit_no_truncate before truncate on audit execute function refuse_change()',
+  `create trigger audit_no_update before update of ${unchangeable} on audit execute function refuse_change()`,
+  'create trigger audit_no_lower before update on audit for each row when (new.count <= old.count) execute function refuse_change()',
+  `create function refuse_early_removal() returns trigger language plpgsql as $$ begin if old.at >= ${removable} then raise exception 'the audit log is append-only'; end if; return old; end $$`,
+  'create trigger audit_no_delete before delete on audit for each row execute function refuse_early_removal()',
+];
 
 /** True for a store in PostgreSQL, false for one in SQLite. */
 export function isPostgres(store: Pick<Kysely<unknown>, 'getExecutor'>): boolean {

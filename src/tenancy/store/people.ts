@@ -123,21 +123,50 @@ export async function deleteAllSessions(work: Store): Promise<void> {
   await work.deleteFrom('sessions').execute();
 }
 
-/** An entry of the audit log without a number. */
-export type AuditEntry = Omit<AuditRow, 'id'>;
+/** A new entry of the audit log. */
+export type AuditEntry = Omit<AuditRow, 'id' | 'count'>;
 
 /** Adds an entry to the audit log, in the transaction of its action. */
 export async function addAuditEntry(work: Store, entry: AuditEntry): Promise<void> {
   await work.insertInto('audit').values(entry).execute();
 }
 
+/** Adds an entry whose count can be raised; returns its id. */
+export function addCountedEntry(store: Store, entry: AuditEntry): Promise<number> {
+  return store.transaction().execute(async (work) => {
+    return (await work.insertInto('audit').values(entry).returning('id').executeTakeFirstOrThrow()).id;
+  });
+}
+
+/** Raises the count of an entry. */
+export async function raiseCount(store: Store, id: number, by: number): Promise<void> {
+  await store
+    .updateTable('audit')
+    .set((row) => ({ count: row('count', '+', by) }))
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Removes entries of before a time, at most `limit` of the oldest; returns how many. */
+export async function removeAuditEntries(work: Store, before: number, limit: number): Promise<number> {
+  const oldest = await work.selectFrom('audit').select(['id', 'at']).orderBy('id').limit(limit).execute();
+  const ids = oldest.filter(({ at }) => at < before).map(({ id }) => id);
+  if (ids.length === 0) return 0;
+  await work.deleteFrom('audit_retention').execute();
+  await work.insertInto('audit_retention').values({ removable_before: before }).execute();
+  await work.deleteFrom('audit').where('id', 'in', ids).execute();
+  return ids.length;
+}
+
 /**
- * Filters of the audit log: entries before an id, in some environments (null for all), with one action, by one actor.
+ * Filters of the audit log: entries before an id, in some environments (null for all), with one action, by one actor; or
+ * entries after an id that were added before a time, oldest first.
  */
 export interface AuditFilter {
   act?: string | undefined;
   actor?: string | undefined;
   before?: number | undefined;
+  after?: { id: number; addedBefore: number } | undefined;
   envs: readonly string[] | null;
   limit: number;
 }
@@ -159,8 +188,13 @@ export function listAuditAfter(store: Store, after: number, limit: number): Prom
 }
 
 /** Selects a page; there are indexes by environment, action and actor. */
-export function auditQuery(store: Store, { before, envs, act, actor, limit }: AuditFilter) {
-  let query = store.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(limit);
+export function auditQuery(store: Store, { before, after, envs, act, actor, limit }: AuditFilter) {
+  let query = store
+    .selectFrom('audit')
+    .selectAll()
+    .orderBy('id', after === undefined ? 'desc' : 'asc')
+    .limit(limit);
+  if (after !== undefined) query = query.where('id', '>', after.id).where('at', '<', after.addedBefore);
   if (before !== undefined) query = query.where('id', '<', before);
   if (envs !== null) query = query.where('env', 'in', envs);
   if (act !== undefined) query = query.where('act', '=', act);
