@@ -114,8 +114,33 @@ it('a value that is too long is refused before it is sent', async () => {
   });
 });
 
-it('a value is never an argument', async () => {
-  expect(await set('', 'hunter2')).toMatchObject({ exit: 2, stdout: '' });
+it.each([['hunter2'], ['api=hunter2'], ['api=@'], ['api=@/nonexistent', '--from-file', '/etc/hostname']])(
+  'a value is never an argument: %s',
+  async (...more) => {
+    const { exit, stdout, stderr } = await set('', ...more);
+    expect([exit, stdout]).toEqual([2, '']);
+    expect(stderr).not.toContain('hunter2');
+    expect(versions()).toBeUndefined();
+  },
+);
+
+it('sets several from files and standard input, and deploys them by one bundle', async () => {
+  await deploy();
+  const file = join(at.deployer.home.dir, 'db.txt');
+  await writeFile(file, 'one\n');
+  const outcome = await at.deployer.run(['secret', 'set', 'eu-1', `db=@${file}`, 'api=@-'], {
+    env: at.deployer.home.env,
+    stdin: 'two\n',
+  });
+  expect(outcome).toMatchObject({ exit: 0, stderr: '' });
+  expect(outcome.stdout).toMatch(
+    /^secret {3}deployd\/data\/eu-1\/see\/db\nversion {2}1\nsecret {3}\S+\/api\nversion {2}1\nbundle {3}[0-9a-f]{64}, sequence \d+, is desired$/m,
+  );
+  expect([versions(), at.service.secretstore.secrets.get('eu-1/api')]).toEqual([
+    [{ value: 'one\n' }],
+    [{ value: 'two' }],
+  ]);
+  await at.service.deps.store.updateTable('envs').set({ desired_sha: null }).execute();
 });
 
 it('lists names with versions and who has written them, and deletes', async () => {
