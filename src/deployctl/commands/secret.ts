@@ -5,7 +5,7 @@ import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { readValue } from '../core/input.ts';
 import { formatDoom, formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
-import type { Bundle, EnvDetails, SecretName, WrittenSecret } from '../core/types.ts';
+import type { Bundle, EnvDetails, SecretName, WrittenSecret, WrittenSecrets } from '../core/types.ts';
 
 interface SetOptions {
   field: string;
@@ -28,7 +28,7 @@ export function addSecret(program: Command, run: Run): void {
     .command('set')
     .description('Write a new version from standard input, and deploy it if the desired bundle uses the secret')
     .argument('<env>', 'name of the environment')
-    .argument('<key>', 'name of the secret')
+    .argument('<key...>', 'name of the secret, or KEY=@FILE for each of several, which are deployed together')
     .option('--from-file <file>', 'read the value from a file, byte for byte')
     .option('--field <name>', 'field to write; other fields of the secret are removed', 'value')
     .addOption(new Option('--json-fields', 'read a JSON object with all fields').conflicts('field'))
@@ -64,13 +64,38 @@ async function keepSecrets(session: Session, [env]: [string]): Promise<Result> {
   return { json, text: `the secrets of environment ${env} are kept` };
 }
 
-async function setSecret(session: Session, [env, key]: [string, string], options: SetOptions): Promise<Result> {
-  const target = path`/v1/envs/${env}/secrets/${key}`;
+async function setSecret(session: Session, [env, keys]: [string, string[]], options: SetOptions): Promise<Result> {
+  const sources = sourcesOf(keys, options);
   const api = await session.api();
-  const value = await readValue(session.io, options.fromFile, `value of ${key}`);
-  const data = options.jsonFields ? fieldsOf(value) : { [options.field]: value };
+  const secrets: Record<string, Record<string, unknown>> = {};
+  for (const [key, file] of sources) {
+    const value = await readValue(session.io, file, `value of ${key}`);
+    secrets[key] = options.jsonFields ? fieldsOf(value) : { [options.field]: value };
+  }
+  const [first = ['', {}], ...others] = Object.entries(secrets);
+  if (others.length > 0) {
+    const target = path`/v1/envs/${env}/secrets`;
+    const json = await api.call<WrittenSecrets>({ method: 'PUT', path: target, json: { secrets }, tries: 1 });
+    return { json, text: formatWritten(json.secrets, json) };
+  }
+  const [key, data] = first;
+  const target = path`/v1/envs/${env}/secrets/${key}`;
   const json = await api.call<WrittenSecret>({ method: 'PUT', path: target, json: { data }, tries: 1 });
-  return { json, text: formatWritten(json) };
+  return { json, text: formatWritten([json], json) };
+}
+
+/** The secrets to set, with the files of their values; undefined for standard input. The error names no value. */
+function sourcesOf(keys: readonly string[], { fromFile }: SetOptions): Map<string, string | undefined> {
+  const [only = ''] = keys;
+  if (keys.length === 1 && !only.includes('=')) return new Map([[only, fromFile]]);
+  const sources = new Map<string, string | undefined>();
+  for (const argument of fromFile === undefined ? keys : []) {
+    const [, key = '', file] = /^([^=]+)=@(.+)$/s.exec(argument) ?? [];
+    if (key !== '') sources.set(key, file === '-' ? undefined : file);
+  }
+  if (sources.size === keys.length) return sources;
+  const message = 'several secrets need KEY=@FILE each, with different keys; a value is never an argument';
+  throw usageError('VALUE_INVALID', message, 'deployctl secret set ENV user=@user.txt password=@password.txt');
 }
 
 async function deleteSecret(session: Session, [env, key]: [string, string]): Promise<Result> {
@@ -94,10 +119,13 @@ function parseJson(text: string): unknown {
   }
 }
 
-function formatWritten({ path, version, bundle, warnings }: WrittenSecret): string {
+function formatWritten(secrets: WrittenSecrets['secrets'], made: Pick<WrittenSecret, 'bundle' | 'warnings'>): string {
+  const { bundle, warnings } = made;
   return formatFacts([
-    ['secret', path],
-    ['version', String(version)],
+    ...secrets.flatMap(({ path, version }): [string, string][] => [
+      ['secret', path],
+      ['version', String(version)],
+    ]),
     ['bundle', bundle ? `${bundle.sha256}, sequence ${bundle.sequence}, ${stateOf(bundle)}` : 'none reads it'],
     ...warningFacts(warnings),
     ...(bundle ? signatureStepFacts(bundle) : []),

@@ -15,7 +15,7 @@ import type {
   Operator as CurrentOperator,
 } from '../../tenancy/people/peopleSchemas.ts';
 import type { Rollout } from '../../tenancy/rollouts/rolloutSchemas.ts';
-import type { Secret, SecretVersion } from '../../tenancy/secrets/secretSchemas.ts';
+import type { Secret, SecretVersion, SecretVersions } from '../../tenancy/secrets/secretSchemas.ts';
 
 export type { InstallKit, ReceivedReport, Retiring } from '../../tenancy/backends/backendSchemas.ts';
 export type { ReceivedSignature } from '../../tenancy/bundles/bundleSchemas.ts';
@@ -64,6 +64,7 @@ export type WaveSize = Pick<RolloutWave, 'count' | 'percent' | 'labels'>;
 
 export type SecretName = Sent<Secret, 'written_at' | 'written_by'>;
 export type WrittenSecret = Omit<SecretVersion, 'bundle'> & { bundle: Bundle | null };
+export type WrittenSecrets = Omit<SecretVersions, 'bundle'> & { bundle: Bundle | null };
 
 type LaterOfOperator = 'expires_at' | 'break_glass' | 'display_name';
 export type Operator = Sent<CurrentOperator, LaterOfOperator>;

@@ -1,5 +1,7 @@
 import type { FinishingStep } from '../../../machines/backend.ts';
 import { auditEntry, byService } from '../core/audit.ts';
+import type { ArchiveDependencies } from '../bundles/archives.ts';
+import { deploySecrets } from '../bundles/repackBundle.ts';
 import type { LogLine } from '../core/log.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import type { MeshDirectory } from '../peers/meshDirectory.ts';
@@ -10,6 +12,7 @@ import {
   chooseSecrets,
   doomSecrets,
   findEndedGraces,
+  findEnv,
   hasOtherBackends,
   listHeldEnvs,
   lockEnv,
@@ -24,7 +27,7 @@ import { type BackendDependencies, stepBackoff } from './backendViews.ts';
  * Dependencies of the steps that finish a retirement: they revoke the token and delete the identity and secrets at
  * peers.
  */
-interface FinishingDependencies extends BackendDependencies {
+interface FinishingDependencies extends BackendDependencies, ArchiveDependencies {
   readonly secretstore: Secretstore;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;
@@ -45,6 +48,7 @@ const steps: Record<PendingStep, (deps: FinishingDependencies, call: StepCall) =
   deleteIdentity,
   destroySecrets,
   destroyEnvSecrets,
+  deploySecret,
   revokeSupersededToken: async ({ secretstore }, { subject, finish }) => {
     await secretstore.revokeToken(subject);
     return finish();
@@ -108,6 +112,18 @@ function finishStep(
     await record(work);
     return true;
   });
+}
+
+/**
+ * Deploys the newest version of a secret: the instance that was about to write it has died, or failed to deploy it.
+ */
+async function deploySecret(deps: FinishingDependencies, { subject, finish }: StepCall): Promise<void> {
+  const [, env = '', key] = /^deployd\/data\/([^/]+)\/see\/([^/]+)$/.exec(subject) ?? [];
+  const secrets = (await findEnv(deps.store, env)) === null ? [] : await deps.secretstore.listSecrets(env);
+  const version = secrets.find((secret) => secret.key === key)?.version;
+  const caller = byService('secret.set');
+  if (version !== undefined) await deploySecrets(deps, { caller, env, pins: new Map([[subject, version]]) });
+  await finish();
 }
 
 /** Revokes the newest known token of a retired backend. */

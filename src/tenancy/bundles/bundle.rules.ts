@@ -1,26 +1,29 @@
 import type { Manifest } from '../../../machines/types.ts';
 import { changeManifest } from '../../api/manifest.rules.ts';
 
-/** A version of a secret, with the path of the secret in manifests. */
-interface SecretPin {
-  path: string;
-  version: number;
-}
+/** Versions of secrets by the path of the secret in manifests. */
+export type SecretPins = ReadonlyMap<string, number>;
 
 /** True if a manifest reads an older version of a secret, or does not pin a version. */
-export function isPinNeeded({ secrets }: Pick<Manifest, 'secrets'>, { path, version }: SecretPin): boolean {
-  return secrets.some((secret) => secret.path === path && (secret.version ?? 0) < version);
+export function arePinsNeeded({ secrets }: Pick<Manifest, 'secrets'>, pins: SecretPins): boolean {
+  return secrets.some(({ path, version }) => (version ?? 0) < (pins.get(path) ?? 0));
 }
 
-/** The newest version of a secret that a manifest pins; 0 if it pins none. */
-export function newestPin({ secrets }: Pick<Manifest, 'secrets'>, path: string): number {
-  return Math.max(0, ...secrets.map((secret) => (secret.path === path ? (secret.version ?? 0) : 0)));
+/** The newest version that a manifest pins by path of the secrets that it reads; 0 if it pins none. */
+export function newestPins({ secrets }: Pick<Manifest, 'secrets'>): Map<string, number> {
+  const pins = new Map<string, number>();
+  for (const { path, version } of secrets) pins.set(path, Math.max(version ?? 0, pins.get(path) ?? 0));
+  return pins;
 }
 
-/** Changes the sequence and one pinned secret version in the text of a valid manifest, and nothing else. */
-export function pinSecret(text: string, sequence: number, { path, version }: SecretPin): string {
+/** Changes the sequence and pinned older versions in the text of a valid manifest, and nothing else. */
+export function pinSecrets(text: string, sequence: number, pins: SecretPins): string {
   return changeManifest(text, ({ secrets }) => {
-    return { sequence, secrets: secrets.map((secret) => (secret.path === path ? { ...secret, version } : secret)) };
+    const raise = (secret: (typeof secrets)[number]) => {
+      const version = pins.get(secret.path) ?? 0;
+      return (secret.version ?? 0) < version ? { ...secret, version } : secret;
+    };
+    return { sequence, secrets: secrets.map(raise) };
   });
 }
 

@@ -25,29 +25,67 @@ import {
   storeArchive,
   withScratchDirectory,
 } from './archives.ts';
-import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';
+import { arePinsNeeded, newestPins, pinSecrets, type SecretPins } from './bundle.rules.ts';
 import { bundleSizeOf } from './hostPolicies.rules.ts';
 import { requireNoRollout } from './promotion.ts';
 import { maxSequence } from '../../api/checkIn.rules.ts';
 
-/** A changed secret, for which the desired bundle must be packed again. */
+/** Changed secrets of an environment, for which the desired bundle must be packed again. */
 interface SecretChange {
   caller: AuditCaller;
   env: string;
-  /** Path of the secret in manifests. */
-  path: string;
-  version: number;
+  pins: SecretPins;
 }
 
-/** The bundle that deploys a version of a secret. */
-interface DeployedSecret {
+/** The bundle that deploys versions of secrets. */
+interface DeployedSecrets {
   bundle: BundleRow;
-  /** Reasons why some hosts would refuse the new bundle. */
+  /** Reasons why some hosts would refuse the new bundle, or why a version is not deployed. */
   warnings: string[];
 }
 
+/** A bundle with the versions that it pins of the secrets that it reads. */
+interface PinnedBundle extends DeployedSecrets {
+  pinned: SecretPins;
+}
+
+/** The changes of an environment that wait for the repack that is running. */
+interface Batch {
+  pins: Map<string, number>;
+  result: Promise<PinnedBundle | null>;
+}
+
+/** The newest repack of each environment by this instance, and the changes that wait for it. */
+const queues = new WeakMap<Store, Map<string, { last: Promise<unknown>; next: Batch | null }>>();
+
+/**
+ * Deploys versions of secrets with `repackBundle`. Calls for one environment wait for each other, and all that wait
+ * share the next bundle. Returns null if the bundle reads none of these secrets.
+ */
+export async function deploySecrets(deps: ArchiveDependencies, change: SecretChange): Promise<DeployedSecrets | null> {
+  const { env, pins } = change;
+  const ofStore = queues.get(deps.store) ?? new Map<string, { last: Promise<unknown>; next: Batch | null }>();
+  queues.set(deps.store, ofStore);
+  const queue = ofStore.get(env) ?? { last: Promise.resolve(), next: null };
+  ofStore.set(env, queue);
+  if (queue.next === null) {
+    const waiting = new Map<string, number>();
+    const result = queue.last.then(() => {
+      queue.next = null;
+      return repackBundle(deps, { ...change, pins: waiting });
+    });
+    queue.next = { pins: waiting, result };
+    queue.last = result.catch(() => undefined);
+  }
+  const { next } = queue;
+  for (const [path, version] of pins) next.pins.set(path, Math.max(version, next.pins.get(path) ?? 0));
+  const made = await next.result;
+  if (made === null || ![...pins.keys()].some((path) => made.pinned.has(path))) return null;
+  return { bundle: made.bundle, warnings: [...made.warnings, ...pinWarnings(pins, made.pinned)] };
+}
+
 /** Largest number of attempts to pack a bundle while other calls change the desired bundle. */
-const MAX_TRIES = 5;
+const MAX_TRIES = 15;
 
 /** The bundles from which a bundle with a pinned secret is packed. */
 interface Origin {
@@ -60,21 +98,21 @@ interface Origin {
 }
 
 /**
- * Packs the desired bundle of an environment again with a pinned version of a secret, and makes the result the desired
+ * Packs the desired bundle of an environment again with pinned versions of secrets, and makes the result the desired
  * bundle. If the hosts require signatures, the result waits to be signed and promoted instead.
- * The version text and all other files stay the same, so that hosts recreate only the services that use the secret.
- * Returns the bundle that deploys this version or a newer one; null if the desired bundle does not read the secret.
+ * The version text and all other files stay the same, so that hosts recreate only the services that use the secrets.
+ * Newer pinned versions stay. Returns the bundle; null if the desired bundle reads none of the secrets.
  * Throws 404 for an unknown environment, 409 `ROLLOUT_ACTIVE`, and 409 `DESIRED_CHANGED` if the desired bundle keeps
  * changing. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
  */
-export async function repackBundle(deps: ArchiveDependencies, change: SecretChange): Promise<DeployedSecret | null> {
+async function repackBundle(deps: ArchiveDependencies, change: SecretChange): Promise<PinnedBundle | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const origin = await findOrigin(deps.store, await findEnv(deps.store, change.env));
     if (origin === null) return null;
     const outcome = await withScratchDirectory(deps, (dir) => repackFrom(deps, change, { ...origin, dir }));
     if (outcome !== 'outdated') return outcome;
   }
-  const message = 'the secret is written, but other bundles became the desired one; set it again, or pack a bundle';
+  const message = 'the secret is written, but other bundles became the desired one; the service tries again by itself';
   throw conflict({ code: 'DESIRED_CHANGED', message, env: change.env });
 }
 
@@ -91,35 +129,39 @@ async function repackFrom(
   deps: ArchiveDependencies,
   change: SecretChange,
   { dir, ...origin }: Origin & { dir: string },
-): Promise<DeployedSecret | null | 'outdated'> {
+): Promise<PinnedBundle | null | 'outdated'> {
   const { base } = origin;
   const file = join(dir, 'base');
   const into = join(dir, 'repacked');
   const { signal } = new AbortController();
   await fetchArchive(deps, { sha256: base.sha256, file, signal });
-  const seen = { reads: false, pinned: 0, sequence: 0, facts: null as BundleFacts | null };
+  const seen = { pinned: new Map<string, number>(), sequence: 0, facts: null as BundleFacts | null };
   const packed = await repack({ file, into, scratchDir: dir, signal }, async (text, unpacked) => {
     const parsed = parseManifest(text, change.env);
     if ('refusal' in parsed) throw storageError('read', `${base.sha256}: ${parsed.refusal.detail}`);
-    seen.reads = parsed.manifest.secrets.some(({ path }) => path === change.path);
-    seen.pinned = newestPin(parsed.manifest, change.path);
-    if (!isPinNeeded(parsed.manifest, change)) return null;
+    seen.pinned = newestPins(parsed.manifest);
+    if (!arePinsNeeded(parsed.manifest, change.pins)) return null;
     seen.facts = await bundleFactsOf({ ...unpacked, ...parsed, sha: null }, signal);
     seen.sequence = await takeSequence(deps, change.env);
-    return pinSecret(text, seen.sequence, change);
+    return pinSecrets(text, seen.sequence, change.pins);
   });
-  const { reads, pinned, sequence, facts } = seen;
-  if (packed === null || facts === null) return reads ? { bundle: base, warnings: pinWarnings(change, pinned) } : null;
+  const { pinned, sequence, facts } = seen;
+  if (packed === null || facts === null) return { bundle: base, warnings: [], pinned };
   const size = bundleSizeOf(packed.contents, packed.sizeBytes);
   const { warnings } = await judgeForHosts(deps, change.env, { facts, size });
   await storeArchive(deps, { sha256: packed.sha256, file: into });
   const row = rowOf(deps, change, { base, packed, sequence });
-  return (await insertRepacked(deps, change, { origin, row })) ? { bundle: row, warnings } : 'outdated';
+  if (!(await insertRepacked(deps, change, { origin, row }))) return 'outdated';
+  for (const [path, version] of pinned) pinned.set(path, Math.max(version, change.pins.get(path) ?? 0));
+  return { bundle: row, warnings, pinned };
 }
 
-/** Warns about a pinned version that does not exist yet, or was deleted with its secret. */
-function pinWarnings({ path, version }: SecretChange, pinned: number): string[] {
-  return pinned > version ? [`the bundle pins version ${pinned} of ${path}: version ${version} is not deployed`] : [];
+/** Warns about pinned versions that do not exist yet, or were deleted with their secret, or were written meanwhile. */
+function pinWarnings(pins: SecretPins, pinned: SecretPins): string[] {
+  return [...pins].flatMap(([path, version]) => {
+    const newest = pinned.get(path) ?? 0;
+    return newest > version ? [`the bundle pins version ${newest} of ${path}: version ${version} is not deployed`] : [];
+  });
 }
 
 function rowOf(

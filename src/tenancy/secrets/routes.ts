@@ -2,10 +2,15 @@ import type { SecretDependencies } from './secrets.ts';
 import { viewBundle } from '../bundles/bundleList.ts';
 import { EnvParams } from '../envs/envSchemas.ts';
 import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
-import { SecretData, SecretList, SecretParams, SecretVersion } from './secretSchemas.ts';
-import { deleteSecret, listSecrets, secretPath, setSecret } from './secrets.ts';
+import { SecretData, SecretList, SecretParams, SecretsData, SecretVersion, SecretVersions } from './secretSchemas.ts';
+import { deleteSecret, listSecrets, secretPath, setSecrets } from './secrets.ts';
 
 const route = routesFor<SecretDependencies>();
+const setErrors = {
+  404: 'ENV_NOT_FOUND',
+  409: 'SECRETS_PENDING, SECRETS_DOOMED, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED',
+  503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
+};
 
 /** Routes of secrets. Values pass through the service and are never returned. */
 export const secretRoutes = [
@@ -28,16 +33,30 @@ export const secretRoutes = [
     params: SecretParams,
     body: SecretData,
     responses: { 200: SecretVersion },
-    errors: {
-      404: 'ENV_NOT_FOUND',
-      409: 'SECRETS_PENDING, SECRETS_DOOMED, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED',
-      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
-    },
+    errors: setErrors,
     act: 'secret.set',
     target: ({ params }) => secretPath(params),
     noStore: true,
     handle: async (deps, { caller, params: { env, key }, body }) => {
-      const { bundle, ...written } = await setSecret(deps, { caller, env, key, data: body.data });
+      const { secrets, bundle, warnings } = await setSecrets(deps, { caller, env, secrets: { [key]: body.data } });
+      const [written = { path: '', version: 0 }] = secrets;
+      return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)), warnings });
+    },
+  }),
+  route({
+    method: 'PUT',
+    url: '/v1/envs/:env/secrets',
+    role: 'deployer',
+    summary: 'Write new versions of several secrets, and deploy them together where the desired bundle reads them',
+    params: EnvParams,
+    body: SecretsData,
+    responses: { 200: SecretVersions },
+    errors: setErrors,
+    act: 'secret.set',
+    target: ({ params: { env } }) => secretPath({ env, key: '*' }),
+    noStore: true,
+    handle: async (deps, { caller, params: { env }, body }) => {
+      const { bundle, ...written } = await setSecrets(deps, { caller, env, secrets: body.secrets });
       return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)) });
     },
   }),

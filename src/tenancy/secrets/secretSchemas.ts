@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox';
 import { Bundle, Warnings } from '../bundles/bundleSchemas.ts';
 import { Body, EnvName, Nullable, SecretsDestroyAt, Timestamp } from '../../api/commonSchemas.ts';
 
+/** Names of secrets. */
+const name = '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$';
+
 /** The URL parameters that name a secret. */
-export const SecretParams = Type.Object({
-  env: EnvName,
-  key: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$' }),
-});
+export const SecretParams = Type.Object({ env: EnvName, key: Type.String({ pattern: name }) });
 
 /** A secret by its name. */
 export const Secret = Type.Object(
@@ -35,9 +35,19 @@ const MAX_VALUE = 131_000;
 const field = '^(?!__proto__$)[^\\u0000-\\u001f\\u007f-\\u009f]{1,200}$';
 const value = Type.String({ maxLength: MAX_VALUE, pattern: '^[^\\u0000]*$' });
 
+/** Values by field. */
+const data = Type.Record(Type.String(), value, {
+  propertyNames: { pattern: field },
+  minProperties: 1,
+  maxProperties: 100,
+});
+
 /** Values of a secret by field. */
-export const SecretData = Body({
-  data: Type.Record(Type.String(), value, { propertyNames: { pattern: field }, minProperties: 1, maxProperties: 100 }),
+export const SecretData = Body({ data });
+
+/** Values of several secrets by name and field. */
+export const SecretsData = Body({
+  secrets: Type.Record(Type.String(), data, { propertyNames: { pattern: name }, minProperties: 1, maxProperties: 50 }),
 });
 
 /** A new version of a secret, and the bundle that deploys it. */
@@ -46,3 +56,14 @@ export const SecretVersion = Type.Object(
   { title: 'SecretVersion' },
 );
 export type SecretVersion = Static<typeof SecretVersion>;
+
+/** New versions of several secrets, and the bundle that deploys them. */
+export const SecretVersions = Type.Object(
+  {
+    secrets: Type.Array(Type.Object({ path: Type.String(), version: Type.Integer() })),
+    bundle: Nullable(Bundle),
+    warnings: Warnings,
+  },
+  { title: 'SecretVersions' },
+);
+export type SecretVersions = Static<typeof SecretVersions>;

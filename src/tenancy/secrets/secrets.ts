@@ -1,5 +1,5 @@
 import type { ArchiveDependencies } from '../bundles/archives.ts';
-import { repackBundle } from '../bundles/repackBundle.ts';
+import { deploySecrets } from '../bundles/repackBundle.ts';
 import { notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
@@ -8,6 +8,7 @@ import { secretsPending } from '../envs/envs.ts';
 import type { Secretstore } from '../peers/secretstore.ts';
 import type { BundleRow } from '../store/database.ts';
 import { findEnv, findSecretsEnd } from '../store/envs.ts';
+import { addPendingSteps, removeStep } from '../store/pendingSteps.ts';
 import { addAuditEntry, newestChanges } from '../store/people.ts';
 import type { SecretList } from './secretSchemas.ts';
 import { requireNoRollout } from '../bundles/promotion.ts';
@@ -43,36 +44,49 @@ export async function listSecrets({ store, secretstore }: SecretDependencies, en
   return { secrets: views, destroy_at: row.secrets_destroy_at === null ? null : toTime(row.secrets_destroy_at) };
 }
 
-/** A version of a secret, and the bundle that deploys it; null if the desired bundle does not read the secret. */
-export interface SecretVersion {
-  path: string;
-  version: number;
+/** New versions of secrets, and the bundle that deploys them; null if the desired bundle reads none of them. */
+export interface WrittenSecrets {
+  secrets: { path: string; version: number }[];
   bundle: BundleRow | null;
   /** Reasons why some hosts would refuse the new bundle. */
   warnings: string[];
 }
 
+/** Milliseconds after which any instance deploys what was written, if the instance that wrote it has died. */
+const DEPLOY_WITHIN_MS = 60_000;
+
 /**
- * Writes a new version of a secret. If the desired bundle reads the secret, a new bundle that pins this version becomes
- * the desired one. The values are sent only to the secretstore. Throws 404 if the environment does not exist, and 409
- * `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`.
+ * Writes new versions of secrets. If the desired bundle reads any of them, a new bundle that pins these versions becomes
+ * the desired one; the service repeats this until it succeeds. The values are sent only to the secretstore. Throws 404
+ * if the environment does not exist, and 409 `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`.
  */
-export async function setSecret(
+export async function setSecrets(
   deps: SecretDependencies,
-  { data, ...act }: SecretAct & { data: Record<string, string> },
-): Promise<SecretVersion> {
-  const { caller, env, key } = act;
+  { caller, env, secrets }: { caller: AuditCaller; env: string; secrets: Record<string, Record<string, string>> },
+): Promise<WrittenSecrets> {
   const row = await findEnv(deps.store, env);
   if (row === null) throw notFound('env');
   requireNoRollout(row);
   const end = await findSecretsEnd(deps.store, env);
   if (end !== null) throw secretsPending(env, end);
-  await recordSecretAct(deps, act, { result: 'started' });
-  const version = await deps.secretstore.writeSecret({ env, key, data });
-  await recordSecretAct(deps, act, { result: 'ok', target: versionPath({ env, key, version }) });
-  const path = secretPath(act);
-  const deployed = await repackBundle(deps, { caller, env, path, version });
-  return { path, version, bundle: deployed?.bundle ?? null, warnings: deployed?.warnings ?? [] };
+  const dueAt = deps.clock() + DEPLOY_WITHIN_MS;
+  const acts = Object.keys(secrets).map((key): SecretAct => ({ caller, env, key }));
+  await deps.store.transaction().execute(async (work) => {
+    for (const act of acts) {
+      await recordSecretAct({ ...deps, store: work }, act, { result: 'started' });
+      await addPendingSteps(work, secretPath(act), { steps: ['deploySecret'], dueAt });
+    }
+  });
+  const pins = new Map<string, number>();
+  for (const act of acts) {
+    const version = await deps.secretstore.writeSecret({ env, key: act.key, data: secrets[act.key] ?? {} });
+    await recordSecretAct(deps, act, { result: 'ok', target: versionPath({ ...act, version }) });
+    pins.set(secretPath(act), version);
+  }
+  const deployed = await deploySecrets(deps, { caller, env, pins });
+  for (const subject of pins.keys()) await removeStep(deps.store, { subject, step: 'deploySecret', due_at: dueAt });
+  const written = [...pins].map(([path, version]) => ({ path, version }));
+  return { secrets: written, bundle: deployed?.bundle ?? null, warnings: deployed?.warnings ?? [] };
 }
 
 /** Destroys all versions of a secret; throws 404 if it does not exist. */

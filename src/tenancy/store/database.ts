@@ -183,11 +183,12 @@ interface SessionTable {
 }
 
 /** A step that finishes a backend, or another pending change at a peer. */
-export type PendingStep = FinishingStep | 'deleteUnusedIdentity' | 'revokeSupersededToken' | 'destroyEnvSecrets';
+export type PendingStep =
+  FinishingStep | 'deleteUnusedIdentity' | 'revokeSupersededToken' | 'destroyEnvSecrets' | 'deploySecret';
 
 /** Steps that any instance runs once they are due, repeatedly until they succeed. */
 interface PendingStepTable {
-  /** Id of a backend, mesh identity or name of an environment. */
+  /** Id of a backend, mesh identity, name of an environment or path of a secret. */
   subject: string;
   step: PendingStep;
   tries: number;

@@ -48,7 +48,10 @@ export async function postponeStep(
 }
 
 /** Removes a claimed step that has succeeded; returns false if the claim has expired. */
-export async function removeStep(work: Store, { subject, step, due_at }: PendingStepRow): Promise<boolean> {
+export async function removeStep(
+  work: Store,
+  { subject, step, due_at }: Pick<PendingStepRow, 'subject' | 'step' | 'due_at'>,
+): Promise<boolean> {
   const deletion = work.deleteFrom('pending_steps').where('subject', '=', subject).where('step', '=', step);
   return (await deletion.where('due_at', '=', due_at).executeTakeFirstOrThrow()).numDeletedRows === 1n;
 }
