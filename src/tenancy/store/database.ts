@@ -26,6 +26,7 @@ export interface Database {
   audit_retention: AuditRetentionTable;
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
+  webhook_marks: WebhookMarkTable;
 }
 
 /** The position of a row in a list that is sorted by a time and then by an id. */
@@ -262,6 +263,10 @@ interface WebhookDeliveryTable {
   /** The same for each attempt. */
   id: string;
   webhook_id: string;
+  /** Environments take turns; empty for none. */
+  env: Generated<string>;
+  /** The host of the event; empty for none. */
+  subject: Generated<string>;
   event: Json<WebhookEvent>;
   queued_at: number;
   due_at: number;
@@ -270,6 +275,15 @@ interface WebhookDeliveryTable {
   error: string | null;
   /** When it became a dead letter; null while deliveries are attempted. */
   dead_at: number | null;
+}
+
+/** When a webhook got, or is to get, the newest event of a kind about a host; deleted when nobody needs it. */
+interface WebhookMarkTable {
+  webhook_id: string;
+  /** Id of the backend. */
+  subject: string;
+  kind: string;
+  announced_at: number;
 }
 
 export type SigningKeyRow = Selectable<SigningKeyTable>;
@@ -284,6 +298,7 @@ export type OperatorRow = Selectable<OperatorTable>;
 export type SessionRow = Selectable<SessionTable>;
 export type AuditRow = Selectable<AuditTable>;
 export type WebhookRow = Selectable<WebhookTable>;
+export type WebhookMarkRow = Selectable<WebhookMarkTable>;
 export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>;
 
 /** Text of a JSON value of type T. */

@@ -26,6 +26,7 @@ export const migrations: Record<string, Migration> = {
   '0021-restores': { up: addRestores },
   '0022-differing': { up: addDiffering },
   '0023-audit-counts': { up: addAuditCounts },
+  '0024-webhook-queues': { up: addWebhookQueues },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -524,6 +525,28 @@ const countedPostgres = [
   `create function refuse_early_removal() returns trigger language plpgsql as $$ begin if old.at >= ${removable} then raise exception 'the audit log is append-only'; end if; return old; end $$`,
   'create trigger audit_no_delete before delete on audit for each row execute function refuse_early_removal()',
 ];
+
+/** The environment and host of a queued event, and when each kind of event of a host was announced. */
+async function addWebhookQueues({ schema }: Kysely<unknown>): Promise<void> {
+  for (const column of ['env', 'subject'])
+    await schema
+      .alterTable('webhook_deliveries')
+      .addColumn(column, 'text', (added) => added.notNull().defaultTo(''))
+      .execute();
+  await schema
+    .createIndex('webhook_deliveries_by_subject')
+    .on('webhook_deliveries')
+    .columns(['subject', 'webhook_id'])
+    .execute();
+  await schema
+    .createTable('webhook_marks')
+    .addColumn('webhook_id', 'text', (column) => column.notNull())
+    .addColumn('subject', 'text', (column) => column.notNull())
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('announced_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('webhook_marks_key', ['webhook_id', 'subject', 'kind'])
+    .execute();
+}
 
 /** True for a store in PostgreSQL, false for one in SQLite. */
 export function isPostgres(store: Pick<Kysely<unknown>, 'getExecutor'>): boolean {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
-import type { Place, WebhookDeliveryRow, WebhookRow } from './database.ts';
+import type { Place, WebhookDeliveryRow, WebhookMarkRow, WebhookRow } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
 import { inTransaction, type Store } from './openStore.ts';
 
@@ -122,31 +123,82 @@ export async function releaseWebhook(store: Store, { id, claimed_until }: Webhoo
   await update.where('claimed_until', '=', claimed_until).execute();
 }
 
-/** Queues an event for webhooks, in the transaction of the change. */
+/** Queues an event at these times by webhook, in the transaction of the change; `subject` is the host, or empty. */
 export async function queueEvent(
   work: Store,
   event: WebhookEvent,
-  { webhooks, now }: { webhooks: readonly string[]; now: number },
+  { dues, env, subject, now }: { dues: ReadonlyMap<string, number>; env: string; subject: string; now: number },
 ): Promise<void> {
-  if (webhooks.length === 0) return;
-  const begin = { queued_at: now, due_at: now, tries: 0, error: null, dead_at: null };
+  if (dues.size === 0) return;
+  const begin = { env, subject, queued_at: now, tries: 0, error: null, dead_at: null };
   const body = JSON.stringify(event);
-  const rows = webhooks.map((webhook_id) => ({ id: `msg_${randomUUID()}`, webhook_id, event: body, ...begin }));
+  const rows = [...dues].map(([webhook_id, due_at]) => ({
+    ...{ id: `msg_${randomUUID()}`, webhook_id, event: body, due_at },
+    ...begin,
+  }));
   await work.insertInto('webhook_deliveries').values(rows).execute();
 }
 
-/** The oldest due delivery to a webhook; null if there is none. */
-export async function findDueDelivery(
-  store: Store,
-  webhookId: string,
-  bounds: DueBounds,
-): Promise<WebhookDeliveryRow | null> {
-  const query = store.selectFrom('webhook_deliveries').selectAll().where('webhook_id', '=', webhookId);
-  const due = query.where('dead_at', 'is', null).where(isDue('due_at', bounds));
-  return (await due.orderBy('number').limit(1).executeTakeFirst()) ?? null;
+/** The deliveries of a host's events that are neither accepted nor dead, in their order. */
+export function listWaiting(work: Store, subject: string): Promise<WebhookDeliveryRow[]> {
+  const query = work.selectFrom('webhook_deliveries').selectAll().where('subject', '=', subject);
+  return query.where('dead_at', 'is', null).orderBy('number').execute();
 }
 
-/** Removes a delivery that the endpoint has accepted. */
+/** When each webhook got, or is to get, the newest event of a kind about a host. */
+export async function findMarks(work: Store, subject: string, kind: string): Promise<Map<string, number>> {
+  const query = work.selectFrom('webhook_marks').select(['webhook_id', 'announced_at']);
+  const rows = await query.where('subject', '=', subject).where('kind', '=', kind).execute();
+  return new Map(rows.map(({ webhook_id, announced_at }) => [webhook_id, announced_at]));
+}
+
+/** Stores when a webhook gets an event of a kind about a host. */
+export async function setMark(work: Store, mark: WebhookMarkRow): Promise<void> {
+  const { announced_at } = mark;
+  await work
+    .insertInto('webhook_marks')
+    .values(mark)
+    .onConflict((conflict) => conflict.columns(['webhook_id', 'subject', 'kind']).doUpdateSet({ announced_at }))
+    .execute();
+}
+
+/** Number of an environment's deliveries before the next environment has its turn. */
+const TURN = 10;
+
+/** Ids of the oldest due deliveries to a webhook, some of each environment: one of each, then the next of each. */
+export async function findDueDeliveries(store: Store, webhookId: string, bounds: DueBounds): Promise<string[]> {
+  const ranked = store
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'number', sql<number>`row_number() over (partition by env order by number)`.as('place')])
+    .where('webhook_id', '=', webhookId)
+    .where('dead_at', 'is', null)
+    .where(isDue('due_at', bounds));
+  const rows = await store
+    .selectFrom(ranked.as('ranked'))
+    .select('id')
+    .where('place', '<=', TURN)
+    .orderBy('place')
+    .orderBy('number')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** A delivery, if it is still due. */
+export async function findDueDelivery(store: Store, id: string, bounds: DueBounds): Promise<WebhookDeliveryRow | null> {
+  const query = store.selectFrom('webhook_deliveries').selectAll().where('id', '=', id);
+  return (await query.where('dead_at', 'is', null).where(isDue('due_at', bounds)).executeTakeFirst()) ?? null;
+}
+
+/** Deletes the marks from before a time, and the marks of deleted webhooks. */
+export async function deleteMarks(store: Store, before: number): Promise<void> {
+  const webhooks = store.selectFrom('webhooks').select('id');
+  await store
+    .deleteFrom('webhook_marks')
+    .where((where) => where.or([where('announced_at', '<', before), where('webhook_id', 'not in', webhooks)]))
+    .execute();
+}
+
+/** Removes a delivery that the endpoint has accepted, or that was replaced. */
 export async function removeDelivery(work: Store, id: string): Promise<void> {
   await work.deleteFrom('webhook_deliveries').where('id', '=', id).execute();
 }

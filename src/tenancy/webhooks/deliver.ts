@@ -13,18 +13,23 @@ import {
   buryDeliveries,
   claimWebhook,
   deleteDeadLetters,
+  deleteMarks,
+  findDueDeliveries,
   findDueDelivery,
   findDueWebhooks,
+  findMarks,
   findSubscribed,
   findWebhook,
+  listWaiting,
   postponeDelivery,
   queueEvent,
   releaseWebhook,
   removeDelivery,
+  setMark,
   updateWebhook,
   type WebhookBounds,
 } from '../store/webhooks.ts';
-import { eventOf, isRefusal, type Occurrence, retryDelayMs } from './event.rules.ts';
+import { eventOf, FLAP_MS, isRefusal, kindOf, type Occurrence, planDelivery, retryDelayMs } from './event.rules.ts';
 import { type EndpointMessage, messageOf } from './message.rules.ts';
 
 /** Dependencies for sending a message to a webhook. */
@@ -61,8 +66,8 @@ const DAY_MS = 24 * 3600_000;
 const LETTERS_AT_ONCE = 1000;
 
 /**
- * Delivers due events: to each webhook one after the other in their original order, and to all webhooks concurrently,
- * so that none delays another. Ends when nothing is due.
+ * Delivers due events: to each webhook one after the other, and to all webhooks concurrently, so that none delays
+ * another. Environments take turns; the events of a host keep their order. Ends when nothing is due.
  */
 export async function deliverWebhooks(deps: DeliveryDependencies, signal: AbortSignal): Promise<void> {
   const running = new Map<string, Promise<void>>();
@@ -84,14 +89,15 @@ export async function deliverWebhooks(deps: DeliveryDependencies, signal: AbortS
   } while (running.size > 0);
 }
 
-/** Deletes dead letters that are older than `webhooks.keep_dead_days`. */
+/** Deletes dead letters that are older than `webhooks.keep_dead_days`, and marks of events that are not repeats. */
 export async function removeOldDeadLetters({ store, settings, clock }: DeliveryDependencies): Promise<void> {
   const before = clock() - settings.webhooks.keep_dead_days * DAY_MS;
   while ((await deleteDeadLetters(store, before, LETTERS_AT_ONCE)) === LETTERS_AT_ONCE);
+  await deleteMarks(store, clock() - FLAP_MS);
 }
 
 function boundsOf({ clock, settings }: DeliveryDependencies): WebhookBounds {
-  return { now: clock(), claimMs: CLAIM_MS, pauseMs: settings.webhooks.longest_retry_s * 1000 };
+  return { now: clock(), claimMs: CLAIM_MS, pauseMs: Math.max(settings.webhooks.longest_retry_s * 1000, FLAP_MS) };
 }
 
 async function deliverTo(deps: DeliveryDependencies, id: string, signal: AbortSignal): Promise<void> {
@@ -100,12 +106,17 @@ async function deliverTo(deps: DeliveryDependencies, id: string, signal: AbortSi
   const claimed = await claimWebhook(store, id, { now, claimMs });
   if (claimed === null) return;
   try {
-    let webhook: WebhookRow | null = claimed;
-    // Read its row again for each event: it may have been deleted, or have another secret.
-    while (webhook !== null && !signal.aborted && clock() < now + BEGIN_WITHIN_MS) {
-      const delivery = await findDueDelivery(store, id, { now: clock(), longestMs: pauseMs });
-      if (delivery === null || !(await deliver(deps, { webhook, delivery }, signal))) return;
-      webhook = await findWebhook(store, id);
+    const bounds = () => ({ now: clock(), longestMs: pauseMs });
+    for (;;) {
+      const round = await findDueDeliveries(store, id, bounds());
+      for (const each of round) {
+        if (signal.aborted || clock() >= now + BEGIN_WITHIN_MS) return;
+        // Read both rows again: the webhook may have another secret, and the delivery may have been replaced.
+        const [webhook, delivery] = [await findWebhook(store, id), await findDueDelivery(store, each, bounds())];
+        if (webhook === null) return;
+        if (delivery !== null && !(await deliver(deps, { webhook, delivery }, signal))) return;
+      }
+      if (round.length === 0) return;
     }
   } finally {
     await releaseWebhook(store, claimed);
@@ -168,7 +179,36 @@ async function keepFailure(
 export async function announce(work: Store, occurrence: Occurrence): Promise<void> {
   const { type, env, now } = occurrence;
   const webhooks = await findSubscribed(work, type, env);
-  if (webhooks.length > 0) await queueEvent(work, eventOf(occurrence), { webhooks, now });
+  if (webhooks.length === 0) return;
+  const event = eventOf(occurrence);
+  const subject = occurrence.backend?.id ?? '';
+  const dues =
+    subject === '' ? new Map(webhooks.map((id) => [id, now])) : await coalesce(work, event, { webhooks, subject, now });
+  await queueEvent(work, event, { dues, env, subject, now });
+}
+
+/** Removes the waiting events that an event of a host replaces; returns when each webhook gets the event. */
+async function coalesce(
+  work: Store,
+  event: WebhookEvent,
+  { webhooks, subject, now }: { webhooks: readonly string[]; subject: string; now: number },
+): Promise<Map<string, number>> {
+  const kind = kindOf(event);
+  const marks = await findMarks(work, subject, kind);
+  const rows = (await listWaiting(work, subject)).map((row) => ({
+    ...row,
+    event: JSON.parse(row.event) as WebhookEvent,
+  }));
+  const dues = new Map<string, number>();
+  for (const webhook_id of webhooks) {
+    const waiting = rows.filter((row) => row.webhook_id === webhook_id);
+    const { dueAt, replaced } = planDelivery(event, { waiting, announcedAt: marks.get(webhook_id) ?? null, now });
+    for (const id of replaced) await removeDelivery(work, id);
+    if (dueAt === null) continue;
+    dues.set(webhook_id, dueAt);
+    await setMark(work, { webhook_id, subject, kind, announced_at: dueAt });
+  }
+  return dues;
 }
 
 /** Announces a new bundle without signatures, if the hosts of its environment require any. */

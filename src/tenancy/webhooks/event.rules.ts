@@ -147,3 +147,51 @@ export function retryDelayMs(
 export function isRefusal(status: number | null): boolean {
   return status !== null && status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
+
+/** Milliseconds in which a host's events of one kind are sent to a webhook once. */
+export const FLAP_MS = 10 * 60_000;
+
+/** An event of a host that waits to be delivered. */
+interface WaitingEvent {
+  id: string;
+  event: WebhookEvent;
+  due_at: number;
+  /** Number of failed attempts. */
+  tries: number;
+}
+
+/** The kind of an event: the same for repeats of one trouble. */
+export function kindOf({ type, data }: WebhookEvent): string {
+  return [type, data.code ?? '', data.bundle?.sha256 ?? ''].join(' ');
+}
+
+/** The problems that an event ends. */
+const ends: Partial<Record<WebhookEvent['type'], readonly WebhookEvent['type'][]>> = {
+  'backend.recovered': ['backend.refused', 'backend.failed', 'backend.unhealthy'],
+  'backend.back': ['backend.offline'],
+};
+
+/**
+ * Decides when a webhook gets an event of a host, and which waiting events of this host it replaces. A repeat replaces
+ * the waiting event of its kind; after that was sent, a repeat is held for `FLAP_MS`. A held problem that has ended is
+ * not sent, and neither is its end (`dueAt` is null).
+ */
+export function planDelivery(
+  event: WebhookEvent,
+  { waiting, announcedAt, now }: { waiting: readonly WaitingEvent[]; announcedAt: number | null; now: number },
+): { dueAt: number | null; replaced: string[] } {
+  const untried = waiting.filter(({ tries }) => tries === 0);
+  const held = untried.filter((each) => each.due_at > now && ends[event.type]?.includes(each.event.type));
+  if (held.length > 0) return { dueAt: null, replaced: held.map(({ id }) => id) };
+  const previous = untried.find((each) => kindOf(each.event) === kindOf(event));
+  const rest = waiting.filter((each) => each !== previous).map(({ due_at }) => due_at);
+  // The events of a host stay in their order.
+  const dueAt = Math.max(previous?.due_at ?? (ends[event.type] ? now : afterRepeats(announcedAt, now)), ...rest);
+  return { dueAt, replaced: previous === undefined ? [] : [previous.id] };
+}
+
+/** The time of an event whose kind was announced at a time, or is announced then. */
+function afterRepeats(announcedAt: number | null, now: number): number {
+  if (announcedAt === null || Math.abs(now - announcedAt) >= FLAP_MS) return now;
+  return announcedAt > now ? announcedAt : announcedAt + FLAP_MS;
+}
