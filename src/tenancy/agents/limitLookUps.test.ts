@@ -47,3 +47,32 @@ it('sends different retry times to refused callers', async () => {
   expect(Math.max(...times)).toBeLessThanOrEqual(60);
   expect(new Set(times).size).toBeGreaterThan(20);
 });
+
+it('lets no address take all places, and confines an address with many refused look-ups, not one with many hosts', async () => {
+  const known = { backendId: 'b', env: 'eu-1', generation: 1, accessor: 'a' };
+  const pending: (() => void)[] = [];
+  const lookUp = limitLookUps(async (bearer) => {
+    if (bearer !== 'refused') await new Promise<void>((resolve) => pending.push(resolve));
+    return bearer === 'known' ? known : null;
+  }, 40);
+  const codes = (calls: Promise<unknown>[]) =>
+    Promise.all(
+      calls.map((call) =>
+        call.then(
+          () => 'ok',
+          (error: unknown) => (error as ApiError).fields.code,
+        ),
+      ),
+    );
+  const start = (bearer: string, address: string) => Array.from({ length: 35 }, () => lookUp(bearer, address));
+  const count = async (bearer: string, address: string) => {
+    const calls = codes(start(bearer, address));
+    pending.splice(0).forEach((resolve) => resolve());
+    return (await calls).filter((code) => code === 'ok').length;
+  };
+  expect(await count('known', 'nat')).toBe(30);
+  expect(await count('known', 'nat')).toBe(30);
+  expect(await count('refused', 'stranger')).toBe(30);
+  expect(await count('unknown', 'stranger')).toBe(4);
+  expect(await count('known', 'nat')).toBe(30);
+});

@@ -61,7 +61,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentDepen
     scope.decorateRequest('token', null);
     // Authenticate before the body is read, so that callers without a token cannot send one.
     scope.addHook('onRequest', async (request) => {
-      request.token = await deps.lookUpBearer(bearerOf(request));
+      request.token = await deps.lookUpBearer(bearerOf(request), request.ip);
       tokenOf(request);
     });
     addCheckInRoute(scope, deps);

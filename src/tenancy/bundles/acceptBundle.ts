@@ -16,6 +16,7 @@ import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts'
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
+import { createQueue } from '../core/limiter.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
 import type { BundleStorage } from '../peers/bundleStorage.ts';
 import { listCheckIns } from '../store/agents.ts';
@@ -68,12 +69,17 @@ export interface AcceptedBundle {
   warnings: string[];
 }
 
+/** Pushed archives that are unpacked at once; others wait, so that they share a bound of the disk. */
+const unpackings = createQueue(2);
+
 /**
  * Validates an archive by the agent's rules, then stores it. Throws 422 with every refusal that holds for all hosts,
  * 403 and 404 for the environment of its manifest, and 409 `SEQUENCE_STALE`.
  */
 export async function acceptBundle(deps: ArchiveDependencies, archive: PushedArchive): Promise<AcceptedBundle> {
-  const { manifest, warnings } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
+  const { manifest, warnings } = await unpackings(() =>
+    withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir)),
+  );
   await archive.onEnv?.(manifest.env);
   await storeArchive(deps, archive);
   const row = rowOf(archive, manifest, deps.clock());

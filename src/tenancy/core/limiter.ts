@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { LookUpBearer } from '../keys/bearerCache.ts';
 import { overloaded } from './apiError.rules.ts';
 
@@ -19,25 +19,100 @@ export function createLimiter(places: number, message: string): Limiter {
   };
 }
 
-/** Limits the number of concurrent bearer look-ups; throws 503 `OVERLOADED` for one more. */
-export function limitLookUps(lookUp: LookUpBearer, places: number): LookUpBearer {
-  const limit = createLimiter(places, 'too many bearer tokens are being looked up');
-  return (bearer) => limit(() => lookUp(bearer));
+/** Runs `work` when a place is free, in the order of the calls. */
+export function createQueue(places: number): Limiter {
+  let busy = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (busy < places) busy++;
+    // The one that ends passes its place on.
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) busy--;
+      else next();
+    }
+  };
+}
+
+/** Refused look-ups of an address within a minute, after which it may guess tokens. */
+const MANY_REFUSALS = 20;
+const REFUSALS_MS = 60_000;
+/** Largest share of the look-ups of one address. */
+const ADDRESS_SHARE = 0.75;
+/** Share of the look-ups for all addresses that may guess together. */
+const GUESSING_SHARE = 0.1;
+/** Number of addresses with refused look-ups that are counted; beyond it, counting begins again. */
+const MAX_ADDRESSES = 10_000;
+
+/**
+ * Limits the number of concurrent bearer look-ups; throws 503 `OVERLOADED` for one more. No address takes all places, and
+ * addresses with many refused look-ups share a few. Hosts behind one address do not count as such, even if all are
+ * looked up at once.
+ */
+export function limitLookUps(lookUp: LookUpBearer, places: number, clock = () => performance.now()): LookUpBearer {
+  const message = 'too many bearer tokens are being looked up';
+  const limit = createLimiter(places, message);
+  const limitGuessing = createLimiter(Math.max(1, Math.floor(places * GUESSING_SHARE)), message);
+  const mostOfAddress = Math.max(1, Math.ceil(places * ADDRESS_SHARE));
+  const busy = new Map<string, number>();
+  const refusals = new Map<string, { since: number; count: number }>();
+  const refusalsOf = (address: string) => {
+    const known = refusals.get(address);
+    return known !== undefined && clock() - known.since < REFUSALS_MS ? known : { since: clock(), count: 0 };
+  };
+  return async (bearer, address = '') => {
+    const isGuessing = refusalsOf(address).count >= MANY_REFUSALS;
+    const ofAddress = busy.get(address) ?? 0;
+    if (ofAddress >= mostOfAddress) throw overloaded(message);
+    busy.set(address, ofAddress + 1);
+    const call = () => limit(() => lookUp(bearer, address));
+    const identity = await (isGuessing ? limitGuessing(call) : call()).finally(() => {
+      const left = (busy.get(address) ?? 1) - 1;
+      if (left === 0) busy.delete(address);
+      else busy.set(address, left);
+    });
+    if (identity === null) {
+      if (refusals.size >= MAX_ADDRESSES) refusals.clear();
+      const { since, count } = refusalsOf(address);
+      refusals.set(address, { since, count: count + 1 });
+    }
+    return identity;
+  };
 }
 
 /**
- * Groups of requests with separate limits: agents' calls, downloads (which take long), operators, and event streams,
- * which take long and are mostly idle. No group can use the places of another.
+ * Groups of requests with separate limits: agents' calls, downloads (which take long), operators, event streams, which
+ * take long and are mostly idle, and pushes, which also take space on the disk. No group can use the places of another.
  */
-export type Lane = 'agent' | 'download' | 'operator' | 'stream';
+export type Lane = 'agent' | 'download' | 'operator' | 'stream' | 'push';
 
 /**
  * Share of the concurrent requests. Most belong to agents, and operators always have some, however many agents call.
- * Streams are counted in addition.
+ * Streams and pushes are counted in addition.
  */
-const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1, stream: 0.25 };
+const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1, stream: 0.25, push: 0.02 };
+/** Largest number of concurrent requests of one caller: a token, a session or a host. */
+const placesOfCaller: Record<Lane, number> = { agent: 8, download: 4, operator: 20, stream: 10, push: 2 };
+/** The callers who alone get the rest of a lane, and the share of its places that all other callers can take. */
+const reserves: Partial<Record<Lane, { for: CallerKind; others: number }>> = {
+  download: { for: 'host', others: 0.5 },
+  operator: { for: 'admin', others: 0.75 },
+  stream: { for: 'admin', others: 0.75 },
+  push: { for: 'admin', others: 0.75 },
+};
 /** Share of the agents' places. */
 const LOOK_UP_SHARE = 0.5;
+
+/** A caller, whose requests are counted together. */
+export interface CountedCaller {
+  /** Unique among callers of all kinds. */
+  readonly key: string;
+  readonly kind: CallerKind;
+}
+type CallerKind = 'host' | 'admin' | 'operator';
 
 /** Number of concurrent requests of a lane, given the number for all lanes. */
 function placesOf(lane: Lane, maxRequests: number): number {
@@ -66,9 +141,11 @@ export interface AdmissionCounts {
   refused: number;
 }
 
-/** Limits concurrent requests; answers further ones with 503 before reading them. */
+/** Limits concurrent requests, also of each caller; answers further ones with 503 before reading their bodies. */
 export class Admission {
   readonly counts: Readonly<Record<Lane, AdmissionCounts>>;
+  /** Requests in progress by lane and caller, or by lane and `others` for all who have no reserve. */
+  readonly #busy = new Map<string, number>();
 
   constructor(maxRequests: number) {
     const count = (lane: Lane) => ({ places: placesOf(lane, maxRequests), busy: 0, refused: 0 });
@@ -77,24 +154,54 @@ export class Admission {
       download: count('download'),
       operator: count('operator'),
       stream: count('stream'),
+      push: count('push'),
     };
   }
 
-  /** Holds a place until the answer is sent or the caller disconnects. */
-  guard(app: FastifyInstance): void {
-    app.addHook('onRequest', (request, reply, done) => {
+  /**
+   * Holds a place from the authentication until the answer is sent or the caller disconnects. Callers without a valid
+   * token have none.
+   */
+  guard(app: FastifyInstance, callerOf: (request: FastifyRequest) => CountedCaller | null): void {
+    app.addHook('preParsing', (request, reply, payload, done) => {
       const { lane } = request.routeOptions.config;
-      const counts = lane && this.counts[lane];
-      if (counts && counts.busy >= counts.places) {
+      const caller = callerOf(request);
+      if (lane === undefined || caller === null || reply.raw.destroyed) {
+        done(null, payload);
+        return;
+      }
+      const counts = this.counts[lane];
+      const groups = this.#groupsOf(lane, caller);
+      if (counts.busy >= counts.places || groups.some(({ name, places }) => this.#busyOf(name) >= places)) {
         counts.refused++;
         done(overloaded('too many requests at once'));
         return;
       }
-      if (counts) {
-        counts.busy++;
-        reply.raw.once('close', () => counts.busy--);
-      }
-      done();
+      const add = (number: number) => {
+        counts.busy += number;
+        for (const { name } of groups) this.#add(name, number);
+      };
+      add(1);
+      reply.raw.once('close', () => add(-1));
+      done(null, payload);
     });
+  }
+
+  #groupsOf(lane: Lane, { key, kind }: CountedCaller): { name: string; places: number }[] {
+    const { places } = this.counts[lane];
+    const reserve = reserves[lane];
+    const own = { name: `${lane} ${key}`, places: Math.min(places, placesOfCaller[lane]) };
+    if (reserve === undefined || reserve.for === kind) return [own];
+    return [own, { name: `${lane} others`, places: Math.max(1, Math.floor(places * reserve.others)) }];
+  }
+
+  #busyOf(name: string): number {
+    return this.#busy.get(name) ?? 0;
+  }
+
+  #add(name: string, number: number): void {
+    const busy = this.#busyOf(name) + number;
+    if (busy === 0) this.#busy.delete(name);
+    else this.#busy.set(name, busy);
   }
 }

@@ -101,6 +101,35 @@ export function limitBodyTime(app: FastifyInstance, limitMs: number): void {
   });
 }
 
+/** The least number of bytes that a connection must move in some milliseconds. */
+interface LeastRate {
+  readonly rateMs: number;
+  readonly rateBytes: number;
+}
+
+/**
+ * Ends requests whose body, and answers whose body, moves too slowly because of the caller. Event streams are mostly
+ * idle, and may be.
+ */
+export function requireLeastRate(app: FastifyInstance, { rateMs, rateBytes }: LeastRate): void {
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const { lane, isStreamed } = request.routeOptions.config;
+    if (lane === undefined || lane === 'stream' || reply.raw.destroyed) return payload;
+    const { socket } = request.raw;
+    const moved = () => socket.bytesRead + socket.bytesWritten;
+    let before = moved();
+    const timer = setInterval(() => {
+      const isSlow = moved() - before < rateBytes;
+      before = moved();
+      if (isSlow && isStreamed && !request.raw.complete) request.raw.destroy(late());
+      // Otherwise the service itself, or its storage, is the slow one.
+      else if (isSlow && reply.raw.writableNeedDrain) socket.destroy();
+    }, rateMs);
+    reply.raw.once('close', () => clearInterval(timer));
+    return payload;
+  });
+}
+
 function late(): Error {
   const message = 'the body did not arrive in time';
   return Object.assign(new ApiError({ status: 408, code: 'REQUEST_TIMEOUT', message }), { statusCode: 408 });

@@ -70,6 +70,9 @@ export interface HttpLimits {
    * hold a place.
    */
   readonly stallMs: number;
+  /** Milliseconds in which `rateBytes` of an archive or of an answer must move. */
+  readonly rateMs: number;
+  readonly rateBytes: number;
   /** Largest number of open connections; further ones are closed. */
   readonly connections: number;
 }
@@ -84,5 +87,7 @@ export const httpLimits: HttpLimits = {
   uploadMs: 30 * 60_000,
   idleMs: 75_000,
   stallMs: 5 * 60_000,
+  rateMs: 30_000,
+  rateBytes: 65_536,
   connections: 50_000,
 };

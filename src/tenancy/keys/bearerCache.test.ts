@@ -34,7 +34,11 @@ it.each([
 
 it('looks up a bearer once for concurrent requests, and each bearer separately', async () => {
   const { cache, asked } = cacheAt(0);
-  expect(await Promise.all(['known', 'known', 'other'].map(cache))).toEqual([identity, identity, null]);
+  expect(await Promise.all(['known', 'known', 'other'].map((bearer) => cache(bearer)))).toEqual([
+    identity,
+    identity,
+    null,
+  ]);
   expect(asked).toEqual(['known', 'other']);
 });
 

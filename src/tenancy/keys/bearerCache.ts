@@ -12,9 +12,9 @@ export interface BearerIdentity {
 
 /**
  * Looks up a bearer token at the secretstore; returns null if the secretstore does not know it. Throws if the
- * secretstore cannot be called.
+ * secretstore cannot be called. The address is the caller's.
  */
-export type LookUpBearer = (bearer: string) => Promise<BearerIdentity | null>;
+export type LookUpBearer = (bearer: string, address?: string) => Promise<BearerIdentity | null>;
 
 /** Milliseconds for which an answer of the secretstore is cached. */
 const KNOWN_MS = 60_000;
@@ -48,9 +48,9 @@ export function createBearerCache(
     added = 0;
     for (const [digest, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(digest);
   };
-  const ask = async (digest: string, bearer: string, entry: Entry) => {
+  const ask = async (digest: string, entry: Entry, ...[bearer, address]: Parameters<LookUpBearer>) => {
     try {
-      const identity = await lookUp(bearer);
+      const identity = await lookUp(bearer, address);
       entry.expiresAt = clock() + (identity === null ? REFUSED_MS : KNOWN_MS);
       return identity;
     } catch (error) {
@@ -58,7 +58,7 @@ export function createBearerCache(
       throw error;
     }
   };
-  return (bearer) => {
+  return (bearer, address) => {
     const digest = hash('sha256', bearer, 'base64');
     const known = entries.get(digest);
     if (known !== undefined && clock() < known.expiresAt) {
@@ -69,7 +69,7 @@ export function createBearerCache(
     if (++added > SWEEP_AFTER) sweep(clock());
     const entry: Entry = { identity: Promise.resolve(null), expiresAt: Infinity };
     entries.set(digest, entry);
-    return (entry.identity = ask(digest, bearer, entry));
+    return (entry.identity = ask(digest, entry, bearer, address));
   };
 }
 

@@ -120,6 +120,7 @@ function answersWith({ responses }: AnyOperatorRoute, kind: typeof octets | type
 /** The lane of a route: answers with bytes or events take long. */
 function laneOf(route: AnyOperatorRoute): Lane {
   if (answersWith(route, eventStream)) return 'stream';
+  if (route.body === octets) return 'push';
   return answersWith(route, octets) ? 'download' : 'operator';
 }
 

@@ -4,14 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import swagger from '@fastify/swagger';
 import Fastify from 'fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebhookEvent as Event } from '../../api/webhooks.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { registerAgentRoutes } from '../agents/routes.ts';
 import { registerConsole } from '../console/consoleRoutes.ts';
-import { Admission } from '../core/limiter.ts';
+import { Admission, type CountedCaller } from '../core/limiter.ts';
+import { permissionsWith } from '../core/permission.rules.ts';
 import type { LogLine } from '../core/log.ts';
-import { answerError, answerOtherMethods, answerUnknownUrls, limitBodyTime } from '../http/errors.ts';
+import { answerError, answerOtherMethods, answerUnknownUrls, limitBodyTime, requireLeastRate } from '../http/errors.ts';
 import { answerClientError, type HttpLimits, serverFactory, type TlsIdentity } from '../http/httpServer.ts';
 import { sessionCookie } from '../http/responses.ts';
 import { compileSerializer, compileValidator, shareComponents } from '../http/validators.ts';
@@ -180,8 +181,9 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
   app.addHook('onRequest', async (_request, reply) => void reply.headers(securityHeaders(parts.settings)));
   if (parts.spans !== null) traceRequests(app, parts.spans, parts.clock);
   answerUnknownUrls(app);
-  admission.guard(app);
+  admission.guard(app, callerOf);
   limitBodyTime(app, limits.bodyMs);
+  requireLeastRate(app, limits);
   await app.register(swagger, {
     openapi: documentInfo(parts.version),
     transformObject: (document) => shareComponents({ ...('openapiObject' in document && document.openapiObject) }),
@@ -196,6 +198,15 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
   app.after(otherMethods);
   await app.ready();
   return app;
+}
+
+/** The authenticated caller of a request; null if the route needs none. */
+function callerOf(request: Partial<Pick<FastifyRequest, 'operator' | 'token'>>): CountedCaller | null {
+  const { operator = null, token = null } = request;
+  if (token !== null) return { key: `host ${token.backendId}`, kind: 'host' };
+  if (operator === null) return null;
+  const isAdmin = permissionsWith(operator.permissions, 'admin').length > 0;
+  return { key: `operator ${operator.session?.subject ?? operator.id}`, kind: isAdmin ? 'admin' : 'operator' };
 }
 
 /** Headers of every answer of the service. */

@@ -67,6 +67,15 @@ function valid(store: Store, now: number) {
   return unrevoked.where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]));
 }
 
+/** Digests of all operator tokens and session cookies that may be valid. */
+export async function listDigests(store: Store, now: number): Promise<string[]> {
+  const [tokens, cookies] = await Promise.all([
+    valid(store, now).clearSelect().select('token_sha256 as digest').execute(),
+    store.selectFrom('sessions').select('secret_sha256 as digest').execute(),
+  ]);
+  return [...tokens, ...cookies].map(({ digest }) => digest);
+}
+
 /** Keeps a new session. */
 export async function insertSession(work: Store, row: SessionRow): Promise<void> {
   await work.insertInto('sessions').values(row).execute();
