@@ -47,6 +47,6 @@ it('every option is in docs/installing.md', async () => {
   const page = await readFile(pages, 'utf8');
   const usage = await readFile('install/install.sh', 'utf8');
   const options = [...usage.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option = '']) => option);
-  expect(options).toHaveLength(20);
+  expect(options).toHaveLength(23);
   expect(options.filter((option) => option !== '--help' && !page.includes(`\`${option}`))).toEqual([]);
 });

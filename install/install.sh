@@ -33,6 +33,10 @@ Values in the host's configuration need not be repeated.
   --identity-jwt FILE     one-time enrolment token of the mesh identity (transports sdk and proxy)
   --re-enrol              enrol with --identity-jwt and replace an existing mesh identity
   --mesh NAMES            mesh or openziti: names of the mesh's directory, user and unit; default: detected
+  --kit-trust FILE        trusted signers of bundles, trust.json of the install kit; not used if this host's config.yaml
+                          has the key trust, or with --trust
+  --trust FILE            the same from another source, which is used in place of the kit's; its fingerprints are printed
+  --sequence N            lowest sequence of a bundle to accept, for a host that has applied none; from the install kit
   --laptop                this host may be offline for a long time
   --enable-timer          enable the timer even if somebody stopped, disabled or masked it
   --token TOKEN           download token of the package registry; better in the variable DEPLOYD_TOKEN, which sudo does
@@ -71,6 +75,7 @@ main() {
   grant_identity
   write_config
   start_mesh
+  accept_sequence
   bootstrap
   enable_timer
   first_tick
@@ -125,6 +130,7 @@ read_options() {
   token=${DEPLOYD_TOKEN-} source=${DEPLOYD_SOURCE-} base_url=${DEPLOYD_BASE_URL-}
   unset DEPLOYD_TOKEN
   env='' site='' transport='' tenancy_url='' tenancy_ca='' secretstore_url='' secretstore_ca=''
+  trust='' kit_trust='' sequence=''
   bootstrap_file='' identity_jwt='' re_enrol='' mesh='' laptop='' timer='' wanted='' proxy='' repository_key=''
   while [ $# -gt 0 ]; do
     name=${1%%=*}
@@ -137,7 +143,7 @@ read_options() {
         continue
         ;;
       --env | --site | --transport | --tenancy-url | --tenancy-ca | --secretstore-url | --secretstore-ca | \
-        --bootstrap-file | --identity-jwt | --mesh | --token | --source | --base-url | --repository-key | --version | \
+        --bootstrap-file | --trust | --kit-trust | --sequence | --identity-jwt | --mesh | --token | --source | --base-url | --repository-key | --version | \
         --proxy) ;;
       --*) misused "unknown option $name; --help lists them" ;;
       *) misused 'an argument that belongs to no option; --help lists them' ;;
@@ -165,6 +171,9 @@ take_option() {
     --secretstore-url) secretstore_url=$2 ;;
     --secretstore-ca) secretstore_ca=$2 ;;
     --bootstrap-file) bootstrap_file=$2 ;;
+    --trust) trust=$2 ;;
+    --kit-trust) kit_trust=$2 ;;
+    --sequence) sequence=$2 ;;
     --identity-jwt) identity_jwt=$2 ;;
     --re-enrol) re_enrol=$2 ;;
     --mesh) mesh=$2 ;;
@@ -385,6 +394,9 @@ judge_values() {
   case $version in *[!A-Za-z0-9.+~-]*) fault '--version: letters, digits and . + ~ - make one' ;; esac
   case $token in *[![:graph:]]* | *[\"\\]*) fault '--token: holds characters that no token has' ;; esac
   [ -z "$base_url" ] || is_safe "$base_url" || fault "--base-url: must be an https:// URL without credentials"
+  judge_trust
+  case $sequence in '' | [1-9]*) ;; *) fault '--sequence: must be a whole number from 1' ;; esac
+  case $sequence in *[!0-9]*) fault '--sequence: must be a whole number from 1' ;; esac
   judge_pem --tenancy-ca "$tenancy_ca"
   judge_pem --secretstore-ca "$secretstore_ca"
   case $proxy in *[![:graph:]]* | *[\"\\]*) fault '--proxy: must be one address without spaces' ;; esac
@@ -423,6 +435,17 @@ judge_pem() {
   [ -n "$2" ] || return 0
   grep -q -e '-----BEGIN CERTIFICATE-----' "$2" 2>/dev/null || fault "$1: names no readable PEM file with a certificate"
 }
+
+# Trusted signers that somebody wrote into config.yaml count more than those of a kit, and are not replaced.
+judge_trust() {
+  for file in "$trust" "$kit_trust"; do
+    [ -z "$file" ] || [ -r "$file" ] || fault '--trust or --kit-trust: names no file that can be read'
+  done
+  [ -z "$trust" ] || ! has_trust || grep -q '^trust: {"bundles":' "$before" ||
+    fault "--trust: $config has the key trust; change it there, or remove it"
+}
+
+has_trust() { grep -q '^trust:' "$before"; }
 
 judge_key() {
   if [ -n "$repository_key" ]; then
@@ -757,10 +780,28 @@ grant_identity() {
 write_config() {
   put_authority secretstore-ca.pem "$secretstore_ca"
   put_authority tenancy-ca.pem "$tenancy_ca"
+  store_trust
   text=$(merged)
   begin "$config" 0640 root:deployd "$text"
   require_valid "$unfinished"
   settle "$config"
+}
+
+# Prints the fingerprints, which people compare, and sets the line of config.yaml.
+store_trust() {
+  trust_line=
+  if [ -z "$trust" ] && [ -n "$kit_trust" ]; then
+    if has_trust; then
+      say "$config has trusted signers; those of the install kit are not used"
+    else
+      trust=$kit_trust
+    fi
+  fi
+  [ -n "$trust" ] || return 0
+  put "$config_dir/trust.json" 0644 root:root "$(cat "$trust")"
+  say 'trusted signers of bundles; compare them with those of the people who sign:'
+  trust_line=$(deployd trust store "$config_dir/trust.json" </dev/null 9>&-) ||
+    die "the trusted signers cannot be stored: see above; nothing was enabled"
 }
 
 # put_drop_in UNIT NAME TEXT: below [Service].
@@ -815,7 +856,7 @@ merged() {
     function key_of(line) { sub(/:.*/, "", line); return line }
     NR == FNR { wanted[key_of($0)] = $0; order[++count] = key_of($0); next }
     key_of($0) in wanted {
-      if (plain($0) != plain(wanted[key_of($0)])) $0 = wanted[key_of($0)]
+      if (key_of($0) == "trust" || plain($0) != plain(wanted[key_of($0)])) $0 = wanted[key_of($0)]
       found[key_of($0)] = 1
     }
     { print }
@@ -831,6 +872,7 @@ wanted_keys() {
   [ -z "$tenancy_ca" ] || text_key tenancy_ca "$config_dir/tenancy-ca.pem"
   [ -z "$secretstore_ca" ] || [ -z "$(configured secretstore_ca)" ] || text_key secretstore_ca "$config_dir/secretstore-ca.pem"
   [ -z "$laptop" ] || echo 'laptop_mode: true'
+  [ -z "$trust_line" ] || printf '%s\n' "$trust_line"
   if uses_mesh && [ "$mesh" != mesh ] && [ "$identity" != "$named" ] && ! grep -q '^mesh:[[:space:]]*$' "$before"; then
     echo "mesh: { identity_file: '$identity' }"
   fi
@@ -908,6 +950,23 @@ lines_of_root() {
 }
 
 # --- the first tick
+
+# A running tick has the lock for a moment.
+accept_sequence() {
+  [ -n "$sequence" ] || return 0
+  tries=10
+  while :; do
+    code=0
+    said=$(deployd trust reset --sequence "$sequence" --if-unknown 2>&1 </dev/null 9>&-) || code=$?
+    case $code:$tries in
+      0:*) break ;;
+      75:[1-9]*) sleep 1 ;;
+      *) die "the sequence of --sequence cannot be stored; nothing was enabled: $said" ;;
+    esac
+    tries=$((tries - 1))
+  done
+  say "$said"
+}
 
 # The timer is enabled even if the grant fails; faults of the grant are reported at the end.
 bootstrap() {

@@ -2,7 +2,7 @@ import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { IncomingMessage } from 'node:http';
 import { startWorld, type World } from '../fixtures/world/world.ts';
-import { type InstallWorld, openInstallWorld } from './installWorld.ts';
+import { type InstallWorld, openInstallWorld, optionsOf } from './installWorld.ts';
 import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 
 let offer: InstallWorld;
@@ -35,6 +35,57 @@ laptop_mode: true
 `);
     expect((await offer.host.read('var/lib/deployd/store.token')).trim()).toBe(kit['bootstrap_jwt']);
     expect(await offer.host.read('etc/deployd/secretstore-ca.pem')).toBe(kit['secretstore_ca']);
+  });
+});
+
+describeIf(needsRoot, 'the trusted signers of bundles', () => {
+  /** Installs with these options, and the line of config.yaml. */
+  const install = async (args: string[]) => {
+    const said = await offer.host.install([...optionsOf(), ...args], { env: offer.env });
+    const [line] = /^trust:.*$/m.exec(await offer.host.read('etc/deployd/config.yaml').catch(() => '')) ?? [];
+    return { ...said, line };
+  };
+  beforeEach(async () => {
+    if (!isRoot) return;
+    for (const name of ['kit', 'hand']) await offer.host.write(`${name}.json`, `${name}\n`);
+  });
+  const fromKit = ['--kit-trust', '/kit.json'];
+  const byHand = ['--trust', '/hand.json'];
+  const line = (name: string) => `trust: {"bundles":{"keys":["${name}"]}}`;
+
+  it('come from the kit, with their fingerprints printed, and the kit does not replace those of the host', async () => {
+    const first = await install([...fromKit, '--sequence', '42']);
+    expect(first).toMatchObject({ code: 0, line: line('kit'), stderr: 'key SHA256:stub\n' });
+    expect(first.stdout).toContain('compare them with those of the people who sign');
+    expect(await offer.host.calls()).toContain('deployd trust reset --sequence 42 --if-unknown');
+    await offer.host.write('kit.json', 'thief\n');
+    const again = await install(fromKit);
+    expect(again).toMatchObject({ code: 0, line: line('kit') });
+    expect(again.stdout).toContain('has trusted signers; those of the install kit are not used');
+  });
+
+  it('come from a file given by hand, whatever the kit contains', async () => {
+    expect(await install([...fromKit, ...byHand])).toMatchObject({ code: 0, line: line('hand') });
+    expect(await install(fromKit)).toMatchObject({ code: 0, line: line('hand') });
+    await offer.host.write('hand.json', 'next\n');
+    expect(await install(byHand)).toMatchObject({ code: 0, line: line('next') });
+  });
+
+  it('are those that somebody wrote into config.yaml', async () => {
+    await install([]);
+    const config = `${await offer.host.read('etc/deployd/config.yaml')}trust:\n  bundles: { keys: [/root/a.pub] }\n`;
+    await offer.host.write('etc/deployd/config.yaml', config);
+    expect(await install(fromKit)).toMatchObject({ code: 0, line: 'trust:' });
+    expect(await offer.host.read('etc/deployd/config.yaml')).toBe(config);
+    const refused = await install(byHand);
+    expect(refused).toMatchObject({ code: 2, line: 'trust:' });
+    expect(refused.stderr).toContain('has the key trust; change it there, or remove it');
+  });
+
+  it('enable nothing when they cannot be stored', async () => {
+    await offer.host.write('played/deployd.ends', '1\n');
+    expect(await install(fromKit)).toMatchObject({ code: 1, line: undefined });
+    expect((await offer.host.calls()).filter((call) => call.includes('enable'))).toEqual([]);
   });
 });
 

@@ -19,7 +19,12 @@ export function stubProgram(body: string): string {
 /** The behaviour of the scripts that replace programs of a real host, by name. */
 export const stubPrograms: Record<string, string> = {
   'apt-get': 'for last; do :; done\nexec dpkg -i "$last"\n',
-  deployd: 'if [ "$1" = bootstrap ]; then mv /etc/deployd/bootstrap.jwt /var/lib/deployd/store.token; fi\n',
+  deployd: `case $1:\${2-} in
+  bootstrap:) mv /etc/deployd/bootstrap.jwt /var/lib/deployd/store.token ;;
+  trust:store) echo 'key SHA256:stub' >&2 && printf 'trust: {"bundles":{"keys":["%s"]}}\\n' "$(cat "$3")" ;;
+  trust:reset) echo "reset: bundles from sequence $4 are accepted; before, from 0" ;;
+esac
+`,
   systemctl: `for unit; do :; done
 case $* in
   *ExecMainStatus*) cat /played/tick.code 2>/dev/null || echo 0 ;;

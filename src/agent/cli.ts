@@ -142,7 +142,22 @@ withConfig(program.command('accept-volumes'))
     await runAsOwner(chosenConfig(command), (settings) => acceptVolumes(settings, volumes, console));
   });
 
-const trust = program.command('trust').description('Change the sequence that this host requires of bundles');
+const trust = program
+  .command('trust')
+  .description('Change the trusted signers of this host, or the sequence that it requires');
+withConfig(trust.command('store'))
+  .description(
+    'Store the trusted signers of an install kit beside the configuration, and print the line of config.yaml that names them',
+  )
+  .argument('<file>', '`trust.json` of the kit')
+  .action(async (file: string, _options: unknown, command: Command) => {
+    const { storeTrust } = await import('./release/correctState.ts');
+    const config = chosenConfig(command) ?? plainConfig;
+    await withExitCode(() => {
+      becomeUserOf(config);
+      return storeTrust(config, file, console);
+    });
+  });
 withConfig(trust.command('reset'))
   .description('Accept bundles with this sequence or a higher one, whatever was applied before')
   .requiredOption('--sequence <n>', 'lowest sequence to accept, from 1 to 2^48', sequenceNumber)

@@ -142,6 +142,17 @@ function rootParts(text: string): RootPart[] {
   );
 }
 
+/** The lines that show trusted signers to people, who compare the fingerprints. */
+export function signerLines({ threshold, keys, identities }: Omit<BundleTrust, 'root'>): string[] {
+  const names = keys.map((pem) => {
+    const read = readPublicKey(pem);
+    return typeof read === 'string' ? `a key that ${read}` : keyName(read.hint);
+  });
+  const all = [...names, ...identities.map(identityName)];
+  const required = `${threshold} ${threshold === 1 ? 'signature' : 'signatures'} required`;
+  return [`${required}, from ${all.length} trusted ${all.length === 1 ? 'signer' : 'signers'}:`, ...all.map(printable)];
+}
+
 interface TrustedFile {
   text: string | null;
   problem: string | null;

@@ -52,6 +52,8 @@ cat <<JSON
   "token": $(bool exists "$token"),
   "grant": $(bool exists "$grant"),
   "grant_note": "$(digest "$config/bootstrap.sha256")",
+  "trust": $(bool is_regular "$config/trust.json"),
+  "sequence_note": "$(content "$config/sequence")",
   "kit_note": $(bool exists "$kit_note"),
   "drop_in": $(bool exists "$drop_in"),
   "config": "$(content "$config/config.yaml")",

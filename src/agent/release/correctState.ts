@@ -1,7 +1,17 @@
+import { createHash } from 'node:crypto';
+import { dirname, join } from 'node:path';
 import { endings } from '../../../machines/endings.ts';
 import { outcomeOf } from '../../../machines/fault.ts';
+import type { TrustedIdentity, TrustSettings } from '../../api/trust.rules.ts';
+import { isEEXIST } from '../../core/errors.rules.ts';
+import { readRegularFile } from '../../core/files.ts';
+import { asList, asRecord, parseJson } from '../../core/json.rules.ts';
+import { signerLines } from '../../signatures/signatureFiles.ts';
+import { plainPem, readPublicKey } from '../../signatures/trust.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Output } from '../journal/terminal.ts';
+import { writeDurably } from '../state/durableFiles.ts';
+import { mkdir, statIfExists } from '../state/fileSystem.ts';
 import { acquireLock } from '../state/lock.ts';
 import { isInvalidState, type State } from '../state/state.rules.ts';
 import { readState, StateFile } from '../state/stateFile.ts';
@@ -97,4 +107,66 @@ async function storedState({ state_dir, env }: Place, out: Output): Promise<Stor
   }
   const file = new StateFile({ stateDir: state_dir, env, warn: (line) => out.error(line), rebuild: async () => ({}) });
   return { file, state: await file.load() };
+}
+
+/** False if there is something else by this path: the agent's account may create entries beside the configuration. */
+async function makeOwnDirectory(path: string): Promise<boolean> {
+  await mkdir(path, { mode: 0o755 }).catch((error: unknown) => {
+    if (!isEEXIST(error)) throw error;
+  });
+  const found = await statIfExists(path);
+  return found?.isDirectory() === true && found.uid === process.getuid?.();
+}
+
+/** The text of a file; empty if it cannot be read. */
+function readOrEmpty(file: string): string {
+  try {
+    return readRegularFile(file, maxTrustBytes).toString('utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Most bytes of the trusted signers of a kit: 64 keys and a trust root. */
+const maxTrustBytes = 6 * 2 ** 20;
+
+/**
+ * `deployd trust store FILE`: stores the trusted signers of an install kit in files beside the configuration, and prints
+ * the line of config.yaml that names them. People compare the printed fingerprints. A file is named by its content, so
+ * that the signers in use stay until the line is replaced. Exits with 1 for a text that is not a trust.
+ */
+export async function storeTrust(configFile: string, file: string, out: Output): Promise<number> {
+  const { threshold = 1, keys, identities, root } = asRecord(parseJson(readOrEmpty(file)));
+  const pems = asList(keys).map(String);
+  const faults = pems.flatMap((pem, index) => {
+    const read = readPublicKey(pem);
+    return typeof read === 'string' ? [`key ${index + 1} ${read}`] : [];
+  });
+  const names = asList(identities).map((each) => asRecord(each) as unknown as TrustedIdentity);
+  if (pems.length + names.length === 0) faults.push(`${file} contains neither keys nor identities`);
+  if (faults.length > 0) {
+    out.error(`the trusted signers cannot be used: ${faults.join('; ')}`);
+    return 1;
+  }
+  const directory = join(dirname(configFile), 'trust');
+  if (!(await makeOwnDirectory(directory))) {
+    out.error(`${directory} is not a directory of this user: see what it contains, and remove it`);
+    return 1;
+  }
+  const store = async (kind: string, content: string) => {
+    const path = join(directory, kind.replace('*', createHash('sha256').update(content).digest('hex').slice(0, 16)));
+    await writeDurably(path, content, 0o644);
+    return path;
+  };
+  const files: string[] = [];
+  for (const pem of pems) files.push(await store('key-*.pem', plainPem(pem)));
+  const bundles: TrustSettings = {
+    threshold: Number(threshold),
+    ...(files.length > 0 && { keys: [...new Set(files)] }),
+    ...(names.length > 0 && { identities: names.map(({ issuer, subject }) => ({ issuer, subject })) }),
+    ...(root != null && { root: await store('root-*.json', JSON.stringify(root)) }),
+  };
+  for (const line of signerLines({ threshold: Number(threshold), keys: pems, identities: names })) out.error(line);
+  out.log(`trust: ${JSON.stringify({ bundles })}`);
+  return 0;
 }

@@ -52,6 +52,7 @@ export function kitFiles(kit: InstallKit): KitFile[] {
     ['download-token', kit.download_token],
     ['mesh-enrolment.jwt', kit.mesh_enrolment_jwt],
     ['secretstore-ca.pem', kit.secretstore_ca],
+    ['trust.json', kit.trust && JSON.stringify(kit.trust, null, 2)],
   ];
   return files.flatMap(([name, text]) => (text === null ? [] : [{ name, text }]));
 }

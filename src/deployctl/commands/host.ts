@@ -4,6 +4,7 @@ import { type BackendState, remainingStates } from '../../../machines/backend.ts
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
 import { type Api, path, readPages } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
+import { signerLines } from '../../signatures/signatureFiles.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
 import { countOption, readAnswer } from '../core/input.ts';
 import { formatAge, formatFacts, formatTable, formatTime, keepCommand, shortSha } from '../core/table.ts';
@@ -48,6 +49,7 @@ function filesOf(kit: InstallKit): [name: string, text: string][] {
     ['secretstore-ca.pem', kit.secretstore_ca],
     ['mesh-enrolment.jwt', kit.mesh_enrolment_jwt],
     ['download-token', kit.download_token],
+    ['trust.json', kit.trust ? JSON.stringify(kit.trust, null, 2) : null],
   ];
   return files.filter((file): file is [string, string] => file[1] !== null);
 }
@@ -62,9 +64,17 @@ function formatKit(kit: InstallKit, nowMs: number): string {
   return formatFacts([
     ['backend', `${kit.id}, environment ${kit.env}, site ${kit.site}, transport ${kit.transport}`],
     ['grant', `expires at ${formatTime(kit.expires_at, nowMs)}`],
+    // A service of an older version sends neither.
+    ...signerFacts(kit),
+    ['sequence', kit.sequence ? `${kit.sequence} or higher` : null],
     ['installer', kit.base_url && `${kit.base_url}/${kit.version}/install.sh`],
     ['on the host', kit.command],
   ]);
+}
+
+/** The signers that the host will trust, for a person who compares the fingerprints. */
+function signerFacts({ trust }: InstallKit): [label: string, value: string][] {
+  return trust ? signerLines(trust).map((line, index) => [index === 0 ? 'trust' : '', line]) : [];
 }
 
 interface RetireOptions {

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { newSigningKey } from '../../../fixtures/world/signatures/signBundle.ts';
 import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
 
 const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
@@ -42,6 +43,18 @@ it('writes what the installer takes from files, for their owner alone, and print
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
   expect(await readFile(join(dir, 'bootstrap.jwt'), 'utf8')).toBe('e30.grant.sig\n');
   expect(await readFile(join(dir, 'secretstore-ca.pem'), 'utf8')).toBe(kit.secretstore_ca);
+});
+
+it('writes the trusted signers of bundles, and prints their fingerprints', async () => {
+  const { publicPem } = newSigningKey();
+  const identities = [{ issuer: 'https://id.example', subject: 'release@example' }];
+  const trust = { threshold: 2, keys: [publicPem], identities, root: null };
+  api.server.answerNext('call', { edit: (body: object) => ({ ...body, trust, sequence: 42 }) });
+  const dir = join(api.home.dir, 'kit');
+  const { stdout } = await run(80, '--output', dir);
+  const signers = String.raw`trust +2 signatures required, from 2 trusted signers:\n +key SHA256:[\w+/]{43}\n +release@example \(https://id.example\)\n`;
+  expect(stdout).toMatch(new RegExp(`${signers}sequence +42 or higher\n`));
+  expect(JSON.parse(await readFile(join(dir, 'trust.json'), 'utf8'))).toEqual(trust);
 });
 
 it('replaces the files of the previous kit, whatever their mode', async () => {

@@ -225,6 +225,7 @@ const remedies: Record<string, string> = {
   ROLLOUT_ACTIVE: '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it',
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
   SECRETS_DOOMED: '`deployctl secret keep ENV`, or add a host to the environment',
+  SEQUENCE_TOO_HIGH: 'pack it again with `deployctl bundle pack --next`',
   SEQUENCE_STALE: 'pack it again with `deployctl bundle pack --next`',
   TLS_UNTRUSTED: 'name the certificate authority of the service: --ca-file, DEPLOYCTL_CA_FILE or ca_file',
   WEBHOOK_LIMIT: 'remove one first: `deployctl webhook remove WEBHOOK`',

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { CheckIn, Container, deferringFacts, enforced, Report, Swarm, violations } from '../../api/agentSchemas.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
+import { Signers } from '../envs/envSchemas.ts';
 import { hostChanges } from './restore.rules.ts';
 import {
   backendStates,
@@ -284,6 +285,10 @@ export const InstallKit = Type.Object(
     secretstore_url: Type.String(),
     secretstore_ca: Nullable(Type.String({ description: 'PEM.' })),
     mesh_enrolment_jwt: Nullable(Type.String()),
+    trust: Nullable(Signers),
+    sequence: Nullable(
+      Type.Integer({ description: 'Sequence of the desired bundle; a new host accepts no lower one.' }),
+    ),
     command: Type.String({ description: "The installer's call, without any credential in it." }),
   },
   { title: 'InstallKit' },

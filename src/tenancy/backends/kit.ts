@@ -7,6 +7,8 @@ import { audience } from '../keys/secretstoreRoles.rules.ts';
 import type { MeshDirectory } from '../peers/meshDirectory.ts';
 import { changeBackend, recordOf } from '../store/backends.ts';
 import type { BackendRow } from '../store/database.ts';
+import { findBundle } from '../store/bundles.ts';
+import { findBundleTrust, findEnv } from '../store/envs.ts';
 import { addPendingSteps, cancelStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { InstallKit } from './backendSchemas.ts';
@@ -50,7 +52,8 @@ export async function revealKit(
     if (next === null) throw retired(row.env);
     const enrolment = await makeIdentity(deps, row);
     const grant = await grantOf(deps, { ...row, generation: next.generation });
-    if (await commitReveal(deps, { row, enrolment, caller })) return kitOf(deps, { row, grant, enrolment });
+    if (!(await commitReveal(deps, { row, enrolment, caller }))) continue;
+    return kitOf(deps, { row, grant, enrolment, recorded: await recordedFor(deps, row.env) });
   }
 }
 
@@ -97,9 +100,28 @@ function commitReveal(
   });
 }
 
+/** What the service records about bundles of an environment, which a new host cannot know. */
+type Recorded = Pick<InstallKit, 'trust' | 'sequence'>;
+
+async function recordedFor({ store }: KitDependencies, name: string): Promise<Recorded> {
+  const [env, recorded] = await Promise.all([findEnv(store, name), findBundleTrust(store, name)]);
+  const desired = env?.desired_sha ? await findBundle(store, env.desired_sha) : null;
+  const { threshold, keys, identities, root } = recorded ?? { threshold: 0, keys: [], identities: [], root: null };
+  const parsed = root === null ? null : (JSON.parse(root) as NonNullable<InstallKit['trust']>['root']);
+  return {
+    trust: recorded && { threshold, keys: [...keys], identities: [...identities], root: parsed },
+    sequence: desired?.sequence ?? null,
+  };
+}
+
 function kitOf(
   { settings, version, kit }: KitDependencies,
-  { row, grant, enrolment }: { row: BackendRow; grant: Grant; enrolment: Enrolment | null },
+  {
+    row,
+    grant,
+    enrolment,
+    recorded,
+  }: { row: BackendRow; grant: Grant; enrolment: Enrolment | null; recorded: Recorded },
 ): InstallKit {
   const { id, env, site, transport } = row;
   const tenancy_url = settings.public_url;
@@ -117,6 +139,7 @@ function kitOf(
     meshEnrolmentJwt: enrolment?.jwt ?? null,
     reEnrol: row.mesh_identity !== null,
     laptop: row.laptop === 1,
+    ...recorded,
   });
   return {
     id,
@@ -132,12 +155,13 @@ function kitOf(
     secretstore_url,
     secretstore_ca: kit.secretstoreCa,
     mesh_enrolment_jwt: enrolment?.jwt ?? null,
+    ...recorded,
     command,
   };
 }
 
 /** Options of the install command of a host. */
-interface InstallOptions {
+interface InstallOptions extends Recorded {
   env: string;
   site: string;
   transport: string;
@@ -167,6 +191,8 @@ function installCommand(kit: InstallOptions): string {
     ['version', kit.version],
     ['bootstrap-file', 'bootstrap.jwt'],
     ['identity-jwt', kit.meshEnrolmentJwt && 'mesh-enrolment.jwt'],
+    ['kit-trust', kit.trust && 'trust.json'],
+    ['sequence', kit.sequence === null ? null : String(kit.sequence)],
   ];
   const flags = [kit.meshEnrolmentJwt !== null && kit.reEnrol && '--re-enrol', kit.laptop && '--laptop'];
   const words = options.flatMap(([name, value]) => (value === null ? [] : [`--${name}`, quoted(value)]));

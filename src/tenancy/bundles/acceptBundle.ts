@@ -13,6 +13,7 @@ import { bundleFactsOf, judgeContents, readBundle } from '../../bundle/readBundl
 import type { OrchestratorName } from '../../bundle/policy/policyHost.rules.ts';
 import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
 import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts';
+import { maxSequence } from '../../api/checkIn.rules.ts';
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
@@ -74,13 +75,14 @@ const unpackings = createQueue(2);
 
 /**
  * Validates an archive by the agent's rules, then stores it. Throws 422 with every refusal that holds for all hosts,
- * 403 and 404 for the environment of its manifest, and 409 `SEQUENCE_STALE`.
+ * 403 and 404 for the environment of its manifest, and 409 `SEQUENCE_STALE` or `SEQUENCE_TOO_HIGH`.
  */
 export async function acceptBundle(deps: ArchiveDependencies, archive: PushedArchive): Promise<AcceptedBundle> {
   const { manifest, warnings } = await unpackings(() =>
     withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir)),
   );
   await archive.onEnv?.(manifest.env);
+  if (!archive.isAdopted && manifest.sequence > maxPushed) throw sequenceTooHigh(manifest);
   await storeArchive(deps, archive);
   const row = rowOf(archive, manifest, deps.clock());
   const added = await deps.store.transaction().execute(async (work) => {
@@ -137,6 +139,14 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
     profiles: JSON.stringify(profiles),
     replaces: null,
   };
+}
+
+/** The largest sequence of a push. The service keeps the higher ones, so that no push leaves an environment without any. */
+const maxPushed = maxSequence / 2;
+
+function sequenceTooHigh({ env, sequence }: Manifest): ApiError {
+  const message = `sequence ${sequence} is higher than ${maxPushed}: no room for later bundles would remain`;
+  return conflict({ code: 'SEQUENCE_TOO_HIGH', message, env });
 }
 
 function sequenceStale({ env, sequence }: Manifest): ApiError {

@@ -35,7 +35,7 @@ export const bundleRoutes = [
     responses: { 201: PushedBundle, 200: PushedBundle },
     errors: {
       404: 'ENV_NOT_FOUND',
-      409: 'SEQUENCE_STALE',
+      409: 'SEQUENCE_STALE, SEQUENCE_TOO_HIGH',
       413: 'BUNDLE_TOO_LARGE',
       422: 'Code of the first refusal; refusals names them all',
       503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_BUSY',

@@ -47,6 +47,12 @@ const root = Nullable(
 const { permit, deny, images } = CheckIn.properties.policy.properties;
 const { windows } = enforced;
 
+/** The signers that the hosts of an environment trust. */
+export const Signers = Type.Object(
+  { threshold, keys, identities: Type.Array(Type.Object(identity)), root },
+  { title: 'TrustedSigners' },
+);
+
 /** The signers that the hosts of an environment trust, and their policy and maintenance windows if recorded. */
 export const Trust = Type.Object(
   {
