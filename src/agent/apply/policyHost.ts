@@ -252,10 +252,13 @@ export async function expectPermitted(deps: JudgeDependencies, sha: Sha, signal:
 }
 
 /** Compares the signers that were verified when the release was applied with the signers that are trusted now. */
-async function expectTrusted({ releases, settings }: JudgeDependencies, sha: Sha): Promise<void> {
+async function expectTrusted({ releases, settings, state }: JudgeDependencies, sha: Sha): Promise<void> {
   const { trust } = settings;
-  const release = trust.bundles === null && trust.images === null ? null : await releases.readRecord(sha);
-  if (release === null) return;
+  const record = trust.bundles === null && trust.images === null ? null : await releases.readRecord(sha);
+  if (record === null) return;
+  // Another manager of a swarm may have verified the signatures since this one wrote its record.
+  const { applied_sha, applied_signers: signers, applied_root: trust_root } = state.state;
+  const release = sha === applied_sha && signers ? { ...record, signers, trust_root: trust_root ?? null } : record;
   const { readTrustNow } = await import('../../signatures/signatureFiles.ts');
   const { describeUntrusted, untrustedNow } = await import('../../signatures/judgement.rules.ts');
   const untrusted = untrustedNow(release, readTrustNow(trust)).map(describeUntrusted);

@@ -146,11 +146,11 @@ async function withdrawnProblems(
 
 /** A bundle of untrusted signers may have been signed again since. */
 async function untrustedParts(deps: HealthDependencies, services: readonly string[]): Promise<Violation[]> {
-  const { orchestrator, settings, state, stop, vault } = deps;
+  const { settings, state, stop, vault } = deps;
   const { applied_sha, offline_since = null } = state.state;
   const violations = () => trustViolations(settings.trust, { ...state.state, services });
   const found = violations();
-  const mayAsk = !orchestrator.isShared && vault.hasToken() && offline_since === null;
+  const mayAsk = vault.hasToken() && offline_since === null;
   if (applied_sha === null || !mayAsk || found.every(({ service }) => service !== null)) return found;
   const { verifyApplied } = await import('../apply/obtainBundle.ts');
   await verifyApplied(deps, applied_sha, stop.signal);

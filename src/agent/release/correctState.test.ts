@@ -21,7 +21,7 @@ async function store(trust: unknown) {
 }
 
 it('stores keys in files that config.yaml names, and prints the fingerprints', async () => {
-  const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' });
   const { exit, printed, told } = await store({ threshold: 2, keys: [publicPem + privatePem], identities, root: null });
   expect([exit, printed.length]).toEqual([0, 1]);
   expect(told).toMatch(

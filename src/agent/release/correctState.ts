@@ -136,7 +136,7 @@ const maxTrustBytes = 6 * 2 ** 20;
  * that the signers in use stay until the line is replaced. Exits with 1 for a text that is not a trust.
  */
 export async function storeTrust(configFile: string, file: string, out: Output): Promise<number> {
-  const { threshold = 1, keys, identities, root } = asRecord(parseJson(readOrEmpty(file)));
+  const { threshold = 1, keys, identities, root = null } = asRecord(parseJson(readOrEmpty(file)));
   const pems = asList(keys).map(String);
   const faults = pems.flatMap((pem, index) => {
     const read = readPublicKey(pem);
@@ -164,7 +164,7 @@ export async function storeTrust(configFile: string, file: string, out: Output):
     threshold: Number(threshold),
     ...(files.length > 0 && { keys: [...new Set(files)] }),
     ...(names.length > 0 && { identities: names.map(({ issuer, subject }) => ({ issuer, subject })) }),
-    ...(root != null && { root: await store('root-*.json', JSON.stringify(root)) }),
+    ...(root !== null && { root: await store('root-*.json', JSON.stringify(root)) }),
   };
   for (const line of signerLines({ threshold: Number(threshold), keys: pems, identities: names })) out.error(line);
   out.log(`trust: ${JSON.stringify({ bundles })}`);
