@@ -436,7 +436,7 @@ judge_pem() {
   grep -q -e '-----BEGIN CERTIFICATE-----' "$2" 2>/dev/null || fault "$1: names no readable PEM file with a certificate"
 }
 
-# Trusted signers that somebody wrote into config.yaml count more than those of a kit, and are not replaced.
+# Trusted signers that somebody wrote into config.yaml count more than the kit's, and are not replaced.
 judge_trust() {
   for file in "$trust" "$kit_trust"; do
     [ -z "$file" ] || [ -r "$file" ] || fault '--trust or --kit-trust: names no file that can be read'
@@ -792,14 +792,14 @@ store_trust() {
   trust_line=
   if [ -z "$trust" ] && [ -n "$kit_trust" ]; then
     if has_trust; then
-      say "$config has trusted signers; those of the install kit are not used"
+      say "$config has trusted signers; the signers of the install kit are not used"
     else
       trust=$kit_trust
     fi
   fi
   [ -n "$trust" ] || return 0
   put "$config_dir/trust.json" 0644 root:root "$(cat "$trust")"
-  say 'trusted signers of bundles; compare them with those of the people who sign:'
+  say 'trusted signers of bundles; compare the fingerprints with the people who sign:'
   trust_line=$(deployd trust store "$config_dir/trust.json" </dev/null 9>&-) ||
     die "the trusted signers cannot be stored: see above; nothing was enabled"
 }

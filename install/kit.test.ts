@@ -53,15 +53,15 @@ describeIf(needsRoot, 'the trusted signers of bundles', () => {
   const byHand = ['--trust', '/hand.json'];
   const line = (name: string) => `trust: {"bundles":{"keys":["${name}"]}}`;
 
-  it('come from the kit, with their fingerprints printed, and the kit does not replace those of the host', async () => {
+  it('come from the kit, with their fingerprints printed, and the kit does not replace the signers of the host', async () => {
     const first = await install([...fromKit, '--sequence', '42']);
     expect(first).toMatchObject({ code: 0, line: line('kit'), stderr: 'key SHA256:stub\n' });
-    expect(first.stdout).toContain('compare them with those of the people who sign');
+    expect(first.stdout).toContain('compare the fingerprints with the people who sign');
     expect(await offer.host.calls()).toContain('deployd trust reset --sequence 42 --if-unknown');
     await offer.host.write('kit.json', 'thief\n');
     const again = await install(fromKit);
     expect(again).toMatchObject({ code: 0, line: line('kit') });
-    expect(again.stdout).toContain('has trusted signers; those of the install kit are not used');
+    expect(again.stdout).toContain('has trusted signers; the signers of the install kit are not used');
   });
 
   it('come from a file given by hand, whatever the kit contains', async () => {

@@ -2,7 +2,13 @@ import type { InstallKit } from '../api/types.ts';
 import { kitFiles, supersedes } from './forms.rules.ts';
 
 it('has the files that there are', () => {
-  const kit = { bootstrap_jwt: 'ey', download_token: null, mesh_enrolment_jwt: 'mesh', secretstore_ca: null, trust: null };
+  const kit = {
+    bootstrap_jwt: 'ey',
+    download_token: null,
+    mesh_enrolment_jwt: 'mesh',
+    secretstore_ca: null,
+    trust: null,
+  };
   expect(kitFiles(kit as InstallKit).map(({ name }) => name)).toEqual(['bootstrap.jwt', 'mesh-enrolment.jwt']);
 });
 

@@ -100,7 +100,7 @@ function commitReveal(
   });
 }
 
-/** What the service records about bundles of an environment, which a new host cannot know. */
+/** Recorded facts about the bundles of an environment, which a new host cannot know. */
 type Recorded = Pick<InstallKit, 'trust' | 'sequence'>;
 
 async function recordedFor({ store }: KitDependencies, name: string): Promise<Recorded> {
