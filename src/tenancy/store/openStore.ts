@@ -151,8 +151,7 @@ class LimitedClient extends PostgresClient {
 }
 
 function unanswered(): Error {
-  const message = `PostgreSQL did not answer within ${ANSWER_TIMEOUT_MS / 1000} s`;
-  return Object.assign(new Error(message), { code: 'ETIMEDOUT' });
+  return new Error(`timeout expired: PostgreSQL did not answer within ${ANSWER_TIMEOUT_MS / 1000} s`);
 }
 
 /**
