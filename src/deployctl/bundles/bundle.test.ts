@@ -152,7 +152,7 @@ it.each<[string, (work: { dir: string; out: string }) => string[], number, strin
 it('an env that the token is not for gives no sequence', async () => {
   const work = await shop({ env: 'us-1' });
   const outcome = await at.limited.run(['bundle', 'pack', work.dir, '--out', work.out, '--next']);
-  expect(outcome).toMatchObject({ exit: 77, stderr: expect.stringContaining('FORBIDDEN') as string });
+  expect(outcome).toMatchObject({ exit: 1, stderr: expect.stringContaining('ENV_NOT_FOUND') as string });
 });
 
 describe('with the policy of a host', () => {

@@ -274,14 +274,15 @@ describe('an attack while hosts and an administrator work', () => {
     const calm = await work(1500);
     const end = begin();
     await setTimeout(200);
-    // The best of three: one process plays all parts, beside other tests, and short times are noise.
     const worst: number[] = [];
-    for (let tries = 0; tries < 3 && !worst.some((time) => time < 2 * Math.max(calm.worst, 40)); tries++) {
-      const busy = await work(1500);
+    for (let tries = 0; tries < 2; tries++) {
+      const busy = await work(1000);
       expect(busy.statuses).toEqual(calm.statuses);
       worst.push(busy.worst);
     }
     end();
-    expect(Math.min(...worst)).toBeLessThan(2 * Math.max(calm.worst, 40));
+    // One process plays all parts, beside other tests: calm times from before and after, the better of two busy ones.
+    const after = await work(1000);
+    expect(Math.min(...worst)).toBeLessThan(2 * Math.max(calm.worst, after.worst, 60));
   });
 });
