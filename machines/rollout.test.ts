@@ -9,7 +9,6 @@ import {
 } from './rollout.ts';
 
 const start = { type: 'START_WAVE' } as const;
-const skip = { type: 'SKIP_WAVE' } as const;
 const complete = { type: 'COMPLETE_WAVE' } as const;
 const endSoak = { type: 'END_SOAK' } as const;
 const pass = { type: 'PASS_GATE' } as const;
@@ -23,7 +22,6 @@ const inFirstWave = { waves: 2, started: 1, isGated: false, haltedBy: null };
 /** For each state and event the next state; null where the event is not allowed. */
 const rows: [event: RolloutEvent, name: string, next: Record<RolloutState, RolloutState | null>][] = [
   [start, 'the start of a wave', next('updating', null, null, null, null)],
-  [skip, 'an empty wave', next(null, 'pending', null, null, null)],
   [complete, 'the success of a wave', next(null, 'soaking', null, null, null)],
   [endSoak, 'the end of the soak', next(null, null, 'pending', null, null)],
   [pass, 'a passed gate', next(null, null, null, 'pending', null)],
@@ -44,7 +42,6 @@ it('has a row for every event of the machine', () => {
 });
 
 it.each([
-  [skip, 'updating'],
   [endSoak, 'soaking'],
   [pass, 'gated'],
 ] as const)('is done after its last wave: %j in %s', (event, state) => {

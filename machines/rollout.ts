@@ -1,10 +1,10 @@
 import { assign, initialTransition, setup, transition, type SnapshotFrom } from 'xstate';
 
 /**
- * Why a rollout is halted: an operator, an unfinished abort, too many failures, a denial or a timeout at a gate, or a
- * restored backup.
+ * Why a rollout is halted: an operator, an unfinished abort, too many failures, or a wave that was not verified by its
+ * deadline. Other reasons are a denial or a timeout at a gate, and a restored backup.
  */
-export const haltReasons = ['operator', 'abort', 'failures', 'gate', 'restore'] as const;
+export const haltReasons = ['operator', 'abort', 'failures', 'deadline', 'gate', 'restore'] as const;
 export type HaltReason = (typeof haltReasons)[number];
 
 /** The facts that the tenancy service stores about a rollout, in addition to its state. */
@@ -22,7 +22,6 @@ export interface RolloutFacts {
 /** An event of a rollout. */
 export type RolloutEvent =
   | { type: 'START_WAVE' }
-  | { type: 'SKIP_WAVE' }
   | { type: 'COMPLETE_WAVE' }
   | { type: 'END_SOAK' }
   | { type: 'PASS_GATE' }
@@ -60,7 +59,6 @@ export const rollout = setup({
       description: 'The hosts of the wave get the bundle.',
       on: {
         COMPLETE_WAVE: 'soaking',
-        SKIP_WAVE: [{ guard: 'isLastWave', target: 'done' }, { target: 'pending' }],
         HALT: halt(),
         ABORT: 'aborted',
       },

@@ -7,8 +7,8 @@ export interface PlannedWave {
   labels?: Record<string, string>;
 }
 
-/** How large a rollout may be: waves, hosts that are counted, and seconds of soak after a wave. */
-export const rolloutBounds = { waves: 32, hosts: 1_000_000, soakSeconds: 604_800 };
+/** How large a rollout may be: waves, hosts that are counted, and seconds of soak and until the deadline of a wave. */
+export const rolloutBounds = { waves: 32, hosts: 1_000_000, soakSeconds: 604_800, deadlineSeconds: 2_592_000 };
 
 /** A wave from `5`, `10%` or `all`, each optionally with `:NAME=VALUE,…`; null if it is not one. */
 export function parseWave(text: string): PlannedWave | null {

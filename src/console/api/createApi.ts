@@ -15,6 +15,7 @@ import type {
   RestoreReview,
   Retirement,
   Rollout,
+  RolloutHosts,
   RolloutList,
   SecretList,
   SecretVersion,
@@ -37,6 +38,7 @@ export function createApi(signal: AbortSignal) {
     diff: ({ env, from, to }: { env: string; from: string; to: string }) =>
       get<BundleDiff>(path`/v1/envs/${env}/bundles/${from}/diff?to=${to}`),
     rollouts: (env: string) => get<RolloutList>(path`/v1/envs/${env}/rollouts` + '?limit=10'),
+    rolloutHosts: (env: string) => get<RolloutHosts>(path`/v1/envs/${env}/rollout/hosts` + '?limit=500'),
     promote: (env: string, sha256: string) =>
       request<EnvDetails>(path`/v1/envs/${env}/desired`, { method: 'PUT', body: { sha256 } }),
     startRollout: (env: string, body: NewRollout) =>

@@ -29,7 +29,7 @@ export type {
   Session,
   SessionList,
 } from '../../tenancy/people/peopleSchemas.ts';
-export type { NewRollout, Rollout, RolloutList } from '../../tenancy/rollouts/rolloutSchemas.ts';
+export type { NewRollout, Rollout, RolloutHosts, RolloutList } from '../../tenancy/rollouts/rolloutSchemas.ts';
 export type { Secret, SecretList, SecretVersion } from '../../tenancy/secrets/secretSchemas.ts';
 export type { Webhook, WebhookList } from '../../tenancy/webhooks/webhookSchemas.ts';
 

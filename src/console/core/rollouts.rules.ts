@@ -27,7 +27,8 @@ export const haltReasons: Readonly<Record<NonNullable<Rollout['halted_by']>, str
   operator: 'an operator has halted it',
   abort: 'its abort is not finished yet',
   gate: 'the webhook of its gate has not let it pass',
-  failures: 'too many hosts have failed',
+  failures: 'too many hosts have failed, or fell silent',
+  deadline: 'a wave was not verified by its deadline',
   restore: 'the service was restored from a backup',
 };
 

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Bundle, EnvCounts, EnvDetails, Rollout, Webhook } from '../api/types.ts';
+import type { Bundle, EnvCounts, EnvDetails, Rollout, RolloutHosts, Webhook } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
 import { type Column, table } from '../components/lists.ts';
 import { emptyState, type Page, type Visit } from '../components/page.ts';
@@ -81,6 +81,7 @@ export const envPage: Page = async (visit) => {
   ]);
   const [newest] = rollouts;
   const isRunning = newest !== undefined && rolloutActs(newest.state).length > 0;
+  const { hosts } = isRunning ? await api.rolloutHosts(name) : { hosts: [] };
   return {
     title: name,
     topics: ['envs', 'rollouts', 'bundles', 'backends', 'webhooks'],
@@ -88,7 +89,7 @@ export const envPage: Page = async (visit) => {
       html`<h1>${name} ${env.production ? toneBadge('idle', 'production') : nothing}</h1>
         <p><a href=${hrefOf('secrets', { env: name })}>Secrets</a></p>
         ${heldNotice([env])} ${hostCounts(env)} ${desiredBundle(env, now)}
-        ${isRunning ? rolloutSection(newest, visit, now) : nothing}
+        ${isRunning ? rolloutSection(newest, hosts, { visit, now }) : nothing}
         <h2>Bundles</h2>
         ${bundleTable(bundles, { env, isRunning, gates: gateWebhooks(webhooks, name), visit, now })}
         <h2>Rollouts</h2>
@@ -260,7 +261,11 @@ function gateChoice(env: string, gates: readonly Webhook[]): TemplateResult {
 }
 
 /** A rollout as it goes, and what may be done to it. */
-function rolloutSection(rollout: Rollout, visit: Visit, now: number): TemplateResult {
+function rolloutSection(
+  rollout: Rollout,
+  hosts: RolloutHosts['hosts'],
+  { visit, now }: { visit: Visit; now: number },
+): TemplateResult {
   const { state, halted_by, next_start_at } = rollout;
   const acts = may(visit.caller, 'deployer', rollout.env) ? rolloutActs(state) : [];
   return html`<section class="rollout" aria-labelledby="rollout">
@@ -273,17 +278,39 @@ function rolloutSection(rollout: Rollout, visit: Visit, now: number): TemplateRe
       ${state === 'halted' && halted_by !== null ? html`The reason: ${haltReasons[halted_by]}.` : nothing}
       ${next_start_at === null ? nothing : html`The next wave starts ${fullTime(next_start_at, now)}.`}
     </p>
-    ${failedHosts(rollout)}
+    ${failedHosts(rollout)} ${awaitedHosts(rollout)}
     ${facts([
       ['Bundle', digest(rollout.sha256)],
       ['Before', digest(rollout.previous_sha)],
       ['Started', html`${fullTime(rollout.created_at, now)} by ${rollout.created_by}`],
       ['Halts after', `more than ${rollout.max_failures} failures`],
+      ...(rollout.deadline_s === null ? [] : [['Deadline of a wave', `${rollout.deadline_s} s`] as const]),
       ['Gate after each wave', gateWords(rollout)],
       ...(rollout.gate_reason === null ? [] : [['Answer at the gate', rollout.gate_reason] as const]),
     ])}
-    ${waveTable(rollout)}
+    ${waveTable(rollout)} ${memberTable(hosts, now)}
   </section>`;
+}
+
+/** The hosts of all waves by name, closed at first. */
+function memberTable(hosts: RolloutHosts['hosts'], now: number): TemplateResult {
+  const columns: Column<RolloutHosts['hosts'][number]>[] = [
+    { heading: 'Wave', cell: ({ wave }) => wave },
+    { heading: 'Host', cell: ({ id, site }) => html`<a href=${hrefOf('backend', { id })}>${site}</a>` },
+    { heading: 'Status', cell: ({ status }) => (status === 'failed' ? toneBadge('bad', status) : status) },
+    { heading: 'Last seen', cell: ({ last_seen_at }) => (last_seen_at === null ? '–' : timeAgo(last_seen_at, now)) },
+    { heading: 'Deferred by', cell: ({ deferred_by }) => deferred_by ?? '–' },
+  ];
+  const rows = table({ caption: 'Hosts by wave', columns, rows: hosts, keyOf: ({ id }) => id, empty: emptyState('') });
+  return html`<details>
+    <summary>Hosts of each wave</summary>
+    ${rows}
+  </details>`;
+}
+
+function awaitedHosts({ awaited_hosts }: Rollout): TemplateResult | typeof nothing {
+  if (awaited_hosts.length === 0) return nothing;
+  return html`<p>The wave waits for: ${awaited_hosts.map(({ site }) => site).join(', ')}</p>`;
 }
 
 /** Links for troubleshooting. */
@@ -305,15 +332,15 @@ function waveTable({ waves, started }: Rollout): TemplateResult {
     { heading: 'Succeeded', isNumber: true, cell: ({ succeeded }) => succeeded },
     { heading: 'Failed', isNumber: true, cell: ({ failed }) => (failed > 0 ? toneBadge('bad', String(failed)) : 0) },
     { heading: 'Waiting', isNumber: true, cell: ({ waiting }) => waiting },
-    { heading: 'Offline', isNumber: true, cell: ({ offline }) => offline },
+    { heading: 'Excused', isNumber: true, cell: ({ excused }) => excused },
+    { heading: 'Offline', isNumber: true, cell: ({ offline, absent }) => offline + absent },
   ];
   const rows = waves.map((wave, index) => ({ ...wave, number: index + 1 }));
   return table({ caption: 'Waves', columns, rows, keyOf: ({ number }) => String(number), empty: emptyState('') });
 }
 
 function progressOf({ number, hosts, succeeded }: NumberedWave, started: number): unknown {
-  if (number > started) return html`<span class="faint">not started</span>`;
-  if (hosts === 0) return html`<span class="faint">empty</span>`;
+  if (number > started) return html`<span class="faint">not started (${hosts})</span>`;
   return html`<span class="waves"
     ><progress max=${hosts} value=${succeeded} aria-label="Wave ${number}"></progress> ${succeeded} of ${hosts}</span
   >`;

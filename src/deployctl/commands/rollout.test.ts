@@ -11,12 +11,15 @@ beforeAll(async () => {
 beforeEach(async () => void (scene = await createRolloutScene(at.service, 3)));
 afterAll(() => at.stop());
 
-const start = (...more: string[]) =>
-  at.deployer.run(['rollout', 'start', scene.env, scene.bundle.slice(0, 12), ...more]);
+const start = async (...more: string[]) => {
+  const result = await at.deployer.run(['rollout', 'start', scene.env, scene.bundle.slice(0, 12), ...more]);
+  if (result.exit === 0) await scene.sortHosts();
+  return result;
+};
 
 it('starts a rollout as its options say, and shows its waves', async () => {
   const { env, bundle, before, hosts, advance } = scene;
-  const waves = ['--wave', '5:ring=none', '--wave', '1', '--wave', '50%'];
+  const waves = ['--wave', '1', '--wave', '30%', '--deadline', '900'];
   const window = ['--window', 'mon-sun 00:00+1440 UTC'];
   const { exit, stdout } = await start(...waves, ...window, '--max-failures', '2', '--soak', '0', '--gate');
   expect(exit).toBe(0);
@@ -28,19 +31,23 @@ it('starts a rollout as its options say, and shows its waves', async () => {
   await scene.fail(hosts[0]!);
   await advance();
   const shown = await at.viewer.run(`rollout show ${env}`);
-  expect(shown.stdout.split('\n').slice(-6)).toEqual([
-    'WAVE  TAKES        HOSTS  WAITING  SUCCEEDED  FAILED  EXCUSED  OFFLINE  ASLEEP',
-    '1     5 ring=none  empty',
-    '2     1            1      0        0          1       0        0        0',
-    '3     50%          -      -        -          -       -        -        -',
-    '4     all          -      -        -          -       -        -        -',
+  expect(shown.stdout).toMatch(/^deadline {6}halts when a wave is not verified after 900 s$/m);
+  expect(shown.stdout.split('\n').slice(-5)).toEqual([
+    'WAVE  TAKES  HOSTS  WAITING  SUCCEEDED  FAILED  EXCUSED  OFFLINE  ABSENT  ASLEEP',
+    '1     1      1      0        0          1       0        0        0       0',
+    '2     30%    1      -        -          -       -        -        -       -',
+    '3     all    1      -        -          -       -        -        -       -',
     '',
   ]);
+  const listed = await at.viewer.run(`rollout hosts ${env}`);
+  expect(listed.stdout).toMatch(
+    new RegExp(`^WAVE +SITE +ID +STATUS .*\n1 +fra +${hosts[0]!.id} +failed .*\n2 .* planned .*\n3 `),
+  );
   expect(await at.viewer.json(`rollout show ${env}`)).toMatchObject({
     env,
     sha256: bundle,
     gate: 'manual',
-    started: 2,
+    started: 1,
   });
 });
 

@@ -6,9 +6,9 @@ import { type ApiCall, path, wholeSha } from '../core/client.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
 import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
-import type { Rollout, RolloutWave, WaveSize } from '../core/types.ts';
+import type { Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
 
-/** `deployctl rollout start|show|list|halt|resume|pass|abort`. */
+/** `deployctl rollout start|show|hosts|list|halt|resume|pass|abort`. */
 export function addRollout(program: Command, run: Run): void {
   const rollout = program
     .command('rollout')
@@ -18,11 +18,17 @@ export function addRollout(program: Command, run: Run): void {
   const command = (name: string, description: string) =>
     rollout.command(name).description(description).argument('<env>', 'name of the environment');
   command('show', 'Show the latest rollout of an environment').action(run(showRollout));
+  command('hosts', 'List the hosts of the latest rollout by wave')
+    .option('--wave <number>', 'only the hosts of this wave', countOption)
+    .option('--limit <count>', 'maximum number of hosts', countOption, 500)
+    .action(run(listHosts));
   command('list', 'List rollouts of an environment, newest first')
     .option('--limit <count>', 'maximum number of entries', countOption, 20)
     .action(run(listRollouts));
   command('halt', 'Halt a rollout: no further host gets the bundle').action(run(actOf('halt')));
-  command('resume', 'Continue after a halt; failures so far no longer count').action(run(actOf('resume')));
+  command('resume', 'Continue after a halt; failures so far are excused, the wave needs a new success').action(
+    run(actOf('resume')),
+  );
   command('pass', 'Continue a rollout that waits at a gate').action(run(passGate));
   command('abort', 'Abort a rollout and deploy the previous bundle again').action(run(actOf('abort')));
 }
@@ -40,6 +46,7 @@ function addStart(rollout: Command, run: Run): void {
     )
     .option('--max-failures <count>', 'halt the rollout when more hosts than this have failed', numberOption, 0)
     .option('--soak <seconds>', 'time to wait after each successful wave', numberOption, 300)
+    .option('--deadline <seconds>', 'halt the rollout if a wave is not verified in this time', countOption)
     .option('--gate', 'wait for `deployctl rollout pass` after each wave')
     .addOption(
       new Option('--gate-webhook <id>', 'wait for the answer of this webhook after each wave').conflicts('gate'),
@@ -58,6 +65,7 @@ interface StartOptions extends PromotionOptions {
   wave?: PlannedWave[];
   maxFailures: number;
   soak: number;
+  deadline?: number;
   gate?: boolean;
   gateWebhook?: string;
   window?: TimeWindow[];
@@ -66,12 +74,13 @@ interface StartOptions extends PromotionOptions {
 async function startRollout(
   session: Session,
   [env, sha]: [string, string],
-  { wave: waves = [], maxFailures, soak, window: windows = [], ...more }: StartOptions,
+  { wave: waves = [], maxFailures, soak, deadline, window: windows = [], ...more }: StartOptions,
 ): Promise<Result> {
   const api = await session.api();
   const sha256 = await wholeSha(api, sha, env);
   const conditions = await conditionsOf(api, env, more);
-  const plan = { waves, max_failures: maxFailures, soak_s: soak, windows, ...gateOf(more) };
+  const limits = { max_failures: maxFailures, soak_s: soak, ...(deadline !== undefined && { deadline_s: deadline }) };
+  const plan = { waves, ...limits, windows, ...gateOf(more) };
   return change(session, {
     method: 'POST',
     path: path`/v1/envs/${env}/rollouts`,
@@ -86,6 +95,25 @@ function gateOf({ gate = false, gateWebhook }: Pick<StartOptions, 'gate' | 'gate
 
 function showRollout(session: Session, [env]: [string]): Promise<Result> {
   return change(session, { method: 'GET', path: path`/v1/envs/${env}/rollout` });
+}
+
+async function listHosts(
+  session: Session,
+  [env]: [string],
+  { wave, limit }: { wave?: number; limit: number },
+): Promise<Result> {
+  const api = await session.api();
+  const query = { limit, ...(wave !== undefined && { wave }) };
+  const json = await api.call<RolloutHosts>({ method: 'GET', path: path`/v1/envs/${env}/rollout/hosts`, query });
+  const rows = json.hosts.map((host) => [
+    String(host.wave),
+    host.site,
+    host.id,
+    host.status,
+    host.last_seen_at === null ? '-' : formatAge(host.last_seen_at, session.nowMs),
+    host.deferred_by ?? '-',
+  ]);
+  return { json, text: formatTable(['WAVE', 'SITE', 'ID', 'STATUS', 'SEEN', 'DEFERRED BY'], rows, session.width) };
 }
 
 async function listRollouts(session: Session, [env]: [string], { limit }: { limit: number }): Promise<Result> {
@@ -126,7 +154,7 @@ async function change(session: Session, call: ApiCall): Promise<Result> {
 
 /** A rollout as text, with a table of its waves. */
 function formatRollout(rollout: Rollout, { width, nowMs }: { width: number; nowMs: number }): string {
-  const { state, halted_by, next_start_at, max_failures, soak_s, gate_reason, waves, started } = rollout;
+  const { state, halted_by, next_start_at, max_failures, soak_s, deadline_s, gate_reason, waves, started } = rollout;
   const facts = formatFacts([
     ['rollout', rollout.id],
     ['env', rollout.env],
@@ -138,14 +166,16 @@ function formatRollout(rollout: Rollout, { width, nowMs }: { width: number; nowM
     ],
     ['next wave', next_start_at && formatTime(next_start_at, nowMs)],
     ['limit', `halts when more than ${max_failures} hosts have failed`],
+    ['deadline', deadline_s === null ? null : `halts when a wave is not verified after ${deadline_s} s`],
     ['after a wave', `${soak_s} s of soak${formatGate(rollout)}`],
     ['gate', gate_reason],
     ...rollout.windows.map((window): [string, string] => ['window', formatWindow(window)]),
     ['started by', `${rollout.created_by} at ${formatTime(rollout.created_at, nowMs)}`],
-    ['in no wave', `${rollout.remaining} hosts`],
+    ['later waves', `${rollout.remaining} hosts`],
     ...rollout.failed_hosts.map(({ id, site }): [string, string] => ['failed', `${id}, site ${site}`]),
+    ...rollout.awaited_hosts.map(({ id, site }): [string, string] => ['waits for', `${id}, site ${site}`]),
   ]);
-  const head = ['WAVE', 'TAKES', 'HOSTS', 'WAITING', 'SUCCEEDED', 'FAILED', 'EXCUSED', 'OFFLINE', 'ASLEEP'];
+  const head = ['WAVE', 'TAKES', 'HOSTS', 'WAITING', 'SUCCEEDED', 'FAILED', 'EXCUSED', 'OFFLINE', 'ABSENT', 'ASLEEP'];
   const rows = waves.map((wave, index) => [String(index + 1), formatSize(wave), ...countsOf(wave, index < started)]);
   return `${facts}\n\n${formatTable(head, rows, width)}`;
 }
@@ -157,10 +187,9 @@ function formatGate({ gate, gate_webhook }: Rollout): string {
 }
 
 function countsOf(wave: RolloutWave, hasStarted: boolean): string[] {
-  const { hosts, waiting, succeeded, failed, excused, offline, asleep } = wave;
-  const counts = [hosts, waiting, succeeded, failed, excused, offline, asleep];
-  if (!hasStarted) return counts.map(() => '-');
-  return hosts === 0 ? ['empty'] : counts.map(String);
+  const { hosts, waiting, succeeded, failed, excused, offline, absent, asleep } = wave;
+  const counts = [waiting, succeeded, failed, excused, offline, absent, asleep];
+  return [String(hosts), ...counts.map((count) => (hasStarted ? String(count) : '-'))];
 }
 
 function formatSize({ count, percent, labels }: WaveSize): string {

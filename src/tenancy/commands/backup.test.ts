@@ -111,7 +111,14 @@ describe('backup', () => {
 describe('restore', () => {
   it('halts rollouts, because hosts may have advanced since the backup', async () => {
     const plan = JSON.stringify({ waves: [{}], max_failures: 0, soak_s: 0, gate: 'none', windows: [] });
-    const facts = { sha256: '1'.repeat(64), previous_sha: null, halted_by: null, plan, progress: '{}' };
+    const facts = {
+      sha256: '1'.repeat(64),
+      previous_sha: null,
+      halted_by: null,
+      wave_started_at: now,
+      plan,
+      progress: '{}',
+    };
     const gate = { gate_due_at: null, gate_tries: 0, gate_reason: null };
     const started = { state: 'updating', state_since: now, started: 1, created_at: now, created_by: 'ann' } as const;
     await inStore(settings, async (store) => {

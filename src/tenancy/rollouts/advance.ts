@@ -4,7 +4,7 @@ import { auditEntry, byService } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import { findBundle } from '../store/bundles.ts';
-import type { RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
+import type { RolloutMember, RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -20,8 +20,11 @@ import {
   listActiveRollouts,
   listCandidates,
   listFailed,
+  listMembers,
+  type MemberQuery,
   recordOf,
   refreshProgress,
+  setPlan,
   setProgress,
   settleGate,
 } from '../store/rollouts.ts';
@@ -29,6 +32,7 @@ import { findWebhook } from '../store/webhooks.ts';
 import { announce, type SendDependencies, sendQuestion } from '../webhooks/deliver.ts';
 import { type Occurrence, retryDelayMs } from '../webhooks/event.rules.ts';
 import {
+  drawWaves,
   eventOfGate,
   eventOfRollout,
   failuresOf,
@@ -37,8 +41,9 @@ import {
   type GateVerdict,
   nextEvent,
   progressOf,
-  selectWave,
+  statusOf,
   verdictOf,
+  verifiedSince,
 } from './rollout.rules.ts';
 
 /** Dependencies of rollouts; an abort stores the archive of the previous bundle again. */
@@ -53,7 +58,6 @@ interface GateDependencies extends RolloutDependencies, SendDependencies {}
 /** Names of the service's own actions in the audit log. */
 const acts: Record<RolloutEvent['type'], string> = {
   START_WAVE: 'rollout.startWave',
-  SKIP_WAVE: 'rollout.skipWave',
   COMPLETE_WAVE: 'rollout.completeWave',
   END_SOAK: 'rollout.endSoak',
   PASS_GATE: 'rollout.pass',
@@ -77,6 +81,7 @@ export async function advanceRollouts(deps: RolloutDependencies, signal: AbortSi
 async function advance(deps: RolloutDependencies, id: string): Promise<boolean> {
   const row = await findRollout(deps.store, id);
   if (row === null || isOver(row)) return false;
+  if ((JSON.parse(row.progress) as RolloutProgress).newcomers !== 0) await placeNewcomers(deps, row);
   // Counting takes long in a large environment, so lock it only if a step is due.
   const { event, progress } = await lookAt(deps, deps.store, row);
   if (event === null) {
@@ -185,8 +190,8 @@ function logFailure({ log }: { log: LogLine }, { id, env, gate_reason }: Rollout
   if (reason !== gate_reason) log('warn', `a gate has no answer: ${reason}`, { rollout: id, env });
 }
 
-/** Largest number of failed hosts that are named. */
-const FAILED_HOSTS = 10;
+/** Largest number of failed hosts, and of awaited ones, that are named. */
+const NAMED_HOSTS = 10;
 
 /** An event of a rollout, and its cause. */
 export interface CausedEvent {
@@ -205,8 +210,7 @@ export async function applyRolloutEvent(
 ): Promise<RolloutRow | null> {
   const changed = await changeRollout(work, row, { event, now: deps.clock() });
   if (changed === null) return null;
-  if (event.type === 'START_WAVE') await startWave(work, changed);
-  if (event.type === 'RESUME') await excuseFailures(work, row.id);
+  if (event.type === 'RESUME') await excuseFailures(work, row, timesOf(deps, row).seenBefore);
   const target = changed.started === 0 ? row.id : `${row.id} wave ${changed.started}`;
   await addAuditEntry(work, auditEntry(deps, caller, { target, env: row.env }));
   const progress = await countProgress(deps, work, changed);
@@ -218,33 +222,78 @@ export async function applyRolloutEvent(
 
 async function announceChange(
   work: Store,
-  { id, env, sha256, halted_by }: RolloutRow,
+  { id, env, sha256, started, halted_by }: RolloutRow,
   { progress, ...change }: Pick<Occurrence, 'type' | 'now'> & { progress: RolloutProgress },
 ): Promise<void> {
   const bundle = await findBundle(work, sha256);
-  await announce(work, { ...change, env, bundle, rollout: { id, failures: failuresOf(progress), halted_by } });
-}
-
-/** Adds hosts to the wave that starts. */
-async function startWave(work: Store, { id, env, plan, started }: RolloutRow): Promise<void> {
-  const wave = started - 1;
-  const { waves } = JSON.parse(plan) as RolloutPlan;
-  const candidates = await listCandidates(work, { env, rolloutId: id });
-  await joinWave(work, { rolloutId: id, wave }, selectWave(candidates, waves[wave] ?? {}));
+  await announce(work, { ...change, env, bundle, rollout: { id, failures: failuresOf(progress, started), halted_by } });
 }
 
 /**
- * Counts the progress of a rollout from its hosts' reports. After a start of the service, hosts get time to check in
- * again first.
+ * Assigns hosts that were added since the start to the last wave. A rollout of an earlier version has not assigned hosts
+ * to its later waves yet; waves that find no host are removed then.
  */
-export async function countProgress(
-  { settings, clock, startedAt }: RolloutDependencies,
-  store: Store,
-  { id, env, started }: RolloutRow,
-): Promise<RolloutProgress> {
+async function placeNewcomers({ store }: RolloutDependencies, { id, env }: RolloutRow): Promise<void> {
+  await store.transaction().execute(async (work) => {
+    await lockEnv(work, env);
+    const row = await findRollout(work, id);
+    if (row === null || isOver(row)) return;
+    const plan = JSON.parse(row.plan) as RolloutPlan;
+    const candidates = await listCandidates(work, { env, rolloutId: id });
+    const from = plan.drawn === true ? plan.waves.length - 1 : row.started;
+    const left = plan.drawn === true ? [{}] : plan.waves.slice(from);
+    const drawn = drawWaves(candidates, left);
+    const kept = left.filter((_, index) => plan.drawn === true || (drawn[index]?.length ?? 0) > 0);
+    if (plan.drawn !== true) {
+      const waves = [...plan.waves.slice(0, from), ...kept];
+      await setPlan(work, id, { ...plan, waves: waves.length === 0 ? [{}] : waves, drawn: true });
+    }
+    for (const [index, ids] of drawn.filter((ids) => ids.length > 0).entries())
+      await joinWave(work, { rolloutId: id, wave: from + index }, ids);
+  });
+}
+
+/** Assigns hosts to the waves of a rollout. */
+export async function joinWaves(work: Store, rolloutId: string, drawn: readonly string[][]): Promise<void> {
+  for (const [wave, ids] of drawn.entries()) await joinWave(work, { rolloutId, wave }, ids);
+}
+
+/** The times that decide the status of hosts. After a start of the service, hosts get time to check in again first. */
+export function timesOf({ settings, clock, startedAt }: RolloutDependencies, row: RolloutRow): MemberQuery {
+  const { env, id: rolloutId, state, state_since: stateSince } = row;
   const silentSince = clock() - settings.offline_after_s * 1000;
-  const seenBefore = silentSince < startedAt ? 0 : silentSince;
-  const progress = progressOf(await countHosts(store, { env, rolloutId: id, seenBefore }), started);
-  if (failuresOf(progress) === 0) return progress;
-  return { ...progress, failed_hosts: await listFailed(store, { env, rolloutId: id, limit: FAILED_HOSTS }) };
+  return {
+    env,
+    rolloutId,
+    seenBefore: silentSince < startedAt ? 0 : silentSince,
+    reachedSince: row.wave_started_at ?? 0,
+    freshSince: verifiedSince({ state, stateSince }, JSON.parse(row.plan) as RolloutPlan),
+  };
+}
+
+/** Counts the progress of a rollout from its hosts' reports. */
+export async function countProgress(
+  deps: RolloutDependencies,
+  store: Store,
+  row: RolloutRow,
+): Promise<RolloutProgress> {
+  const { started } = row;
+  const { waves } = JSON.parse(row.plan) as RolloutPlan;
+  const query = timesOf(deps, row);
+  const progress = progressOf(await countHosts(store, query), { started, waves: waves.length });
+  const { waiting = 0, absent = 0 } = progress.waves[started - 1] ?? {};
+  const hasFailed = progress.waves.some(({ failed }) => failed > 0);
+  const awaited =
+    waiting + absent === 0
+      ? []
+      : await listMembers(store, { ...query, wave: started - 1, outcomes: ['waiting'], limit: NAMED_HOSTS });
+  return {
+    ...progress,
+    ...(hasFailed && { failed_hosts: await listFailed(store, { ...query, limit: NAMED_HOSTS }) }),
+    ...(awaited.length > 0 && { awaited_hosts: awaited.filter(isAwaited).map(({ id, site }) => ({ id, site })) }),
+  };
+}
+
+function isAwaited(member: RolloutMember): boolean {
+  return ['waiting', 'absent'].includes(statusOf(member));
 }

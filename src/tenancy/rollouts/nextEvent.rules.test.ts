@@ -4,7 +4,10 @@ import type { RolloutPlan, WaveProgress } from '../store/database.ts';
 import { nextEvent } from './rollout.rules.ts';
 
 const now = Date.parse('2026-11-26T08:00:00Z');
-const none = { hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0, offline: 0, asleep: 0 };
+const none = {
+  ...{ hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0 },
+  ...{ offline: 0, absent: 0, asleep: 0, verified: 0 },
+};
 const closed: TimeWindow = { days: ['mon'], start: '08:00', minutes: 60, time_zone: 'UTC' };
 const plan: RolloutPlan = { waves: [{ count: 1 }, {}], max_failures: 1, soak_s: 60, gate: 'none', windows: [] };
 
@@ -22,7 +25,7 @@ const nextIn = (
   nextEvent({
     record: { ...newRollout({ waves: 2, isGated: true }), state, started: 1 },
     plan: { ...plan, windows },
-    progress: { waves: [{ ...none, ...wave }], remaining: 9 },
+    progress: { waves: [{ ...none, ...wave }, none], remaining: 9, newcomers: 0 },
     stateSince: now - seconds * 1000,
     now,
     startedAt: now - runsFor * 1000,
@@ -34,18 +37,49 @@ it('starts a wave only in an open window', () => {
   expect([eventIn('pending'), eventIn('pending', {}, { windows: [closed] })]).toEqual(['START_WAVE', null]);
 });
 
-it('completes a successful wave, skips an empty one, and waits for any other', () => {
-  const waves = [{}, { hosts: 2, succeeded: 2 }, { hosts: 2, succeeded: 1, waiting: 1 }, { hosts: 1, failed: 1 }];
-  expect(waves.map((wave) => eventIn('updating', wave))).toEqual(['SKIP_WAVE', 'COMPLETE_WAVE', null, null]);
+const verified = { hosts: 2, succeeded: 2, verified: 2 };
+/** Two check-ins missed, a download and the wait for health. */
+const deadline = { seconds: 300 + 1800, runsFor: 9000 };
+
+it.each<[what: string, wave: Partial<WaveProgress>, event: string | null, atDeadline: string]>([
+  ['a verified wave', verified, 'COMPLETE_WAVE', 'COMPLETE_WAVE'],
+  ['a wave without hosts', {}, null, 'HALT'],
+  ['a wave that only succeeded before a resume', { ...verified, verified: 0 }, null, 'HALT'],
+  ['a wave with a host that is held', { ...verified, hosts: 3, waiting: 1 }, null, 'HALT'],
+  ['a wave with a host that was offline before', { ...verified, hosts: 3, absent: 1 }, null, 'COMPLETE_WAVE'],
+  ['a wave with only such hosts', { hosts: 2, absent: 2 }, null, 'HALT'],
+  ['a wave with a laptop that sleeps', { ...verified, hosts: 3, asleep: 1 }, 'COMPLETE_WAVE', 'COMPLETE_WAVE'],
+  ['a wave of failed hosts within the limit', { hosts: 1, failed: 1 }, null, 'HALT'],
+  ['a wave of excused hosts', { hosts: 1, excused: 1 }, null, 'HALT'],
+])('next event of %s: %s is %s, and %s at its deadline', (_, wave, event, atDeadline) => {
+  expect([eventIn('updating', wave), eventIn('updating', wave, deadline)]).toEqual([event, atDeadline]);
 });
 
-it('ends a soak after its time', () => {
-  expect([59, 60].map((seconds) => eventIn('soaking', {}, { seconds }))).toEqual([null, 'END_SOAK']);
+it('never passes a wave at its deadline, and gives hosts time to return after an outage of the service', () => {
+  const waiting = { hosts: 1, waiting: 1 };
+  expect(nextIn('updating', waiting, deadline)).toEqual({ type: 'HALT', by: 'deadline' });
+  expect([299, 300].map((runsFor) => eventIn('updating', waiting, { seconds: 9000, runsFor }))).toEqual([null, 'HALT']);
+});
+
+it('ends a soak after its time, when each host of the wave was seen again', () => {
+  expect([59, 60].map((seconds) => eventIn('soaking', verified, { seconds }))).toEqual([null, 'END_SOAK']);
+  const unseen = { ...verified, verified: 1 };
+  expect([60, 2159, 2160].map((seconds) => eventIn('soaking', unseen, { seconds, runsFor: 9000 }))).toEqual([
+    null,
+    null,
+    'HALT',
+  ]);
+});
+
+it('halts a soak for hosts that fell silent, beyond the limit', () => {
+  const silent = (offline: number) => ({ hosts: 5, succeeded: 3, verified: 3, offline });
+  expect([1, 2].map((offline) => eventIn('soaking', silent(offline), { seconds: 60 }))).toEqual(['END_SOAK', 'HALT']);
 });
 
 it('extends a soak if the service was down when its hosts could have checked in', () => {
-  expect([299, 300].map((runsFor) => eventIn('soaking', {}, { seconds: 3600, runsFor }))).toEqual([null, 'END_SOAK']);
-  expect([60, 61].map((runsFor) => eventIn('soaking', {}, { seconds: 60, runsFor }))).toEqual(['END_SOAK', 'END_SOAK']);
+  const seen = (seconds: number) => (runsFor: number) => eventIn('soaking', verified, { seconds, runsFor });
+  expect([299, 300].map(seen(3600))).toEqual([null, 'END_SOAK']);
+  expect([60, 61].map(seen(60))).toEqual(['END_SOAK', 'END_SOAK']);
 });
 
 it('halts for failures, with its own reason', () => {

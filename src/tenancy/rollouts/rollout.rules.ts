@@ -16,62 +16,93 @@ import type {
 } from '../store/database.ts';
 import { bundleOf, oneLine } from '../webhooks/event.rules.ts';
 
-/** Counts hosts by wave; omits hosts that are being retired or were never there. */
-export function progressOf(groups: readonly HostGroup[], started: number): RolloutProgress {
+/** The status of a host in a rollout. */
+export type HostStatus = Exclude<keyof WaveProgress, 'hosts' | 'verified'>;
+
+const noHosts: WaveProgress = {
+  ...{ hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0 },
+  ...{ offline: 0, absent: 0, asleep: 0, verified: 0 },
+};
+
+/** Counts the hosts of all waves; omits hosts that are being retired or were never there. */
+export function progressOf(
+  groups: readonly HostGroup[],
+  { started, waves: total }: { started: number; waves: number },
+): RolloutProgress {
   const present = groups.filter(({ state }) => state === 'active' || state === 'offline');
-  const remaining = sum(present.filter(({ wave }) => wave === null));
-  const waves = Array.from({ length: started }, (_, index) => waveOf(present.filter(({ wave }) => wave === index)));
-  return { waves, remaining };
+  const waves = Array.from({ length: total }, (_, index) => {
+    const members = present.filter(({ wave }) => wave === index);
+    return index < started ? waveOf(members) : { ...noHosts, hosts: sum(members) };
+  });
+  const newcomers = sum(present.filter(({ wave }) => wave === null));
+  return { waves, remaining: newcomers + sum(present.filter(({ wave }) => (wave ?? 0) >= started)), newcomers };
 }
 
 function waveOf(groups: readonly HostGroup[]): WaveProgress {
-  const count = (status: ReturnType<typeof statusOf>) => sum(groups.filter((group) => statusOf(group) === status));
+  const having = (status: HostStatus) => groups.filter((group) => statusOf(group) === status);
   return {
     hosts: sum(groups),
-    waiting: count('waiting'),
-    succeeded: count('succeeded'),
-    failed: count('failed'),
-    excused: count('excused'),
-    offline: count('offline'),
-    asleep: count('asleep'),
+    waiting: sum(having('waiting')),
+    succeeded: sum(having('succeeded')),
+    failed: sum(having('failed')),
+    excused: sum(having('excused')),
+    offline: sum(having('offline')),
+    absent: sum(having('absent')),
+    asleep: sum(having('asleep')),
+    verified: sum(having('succeeded').filter(({ fresh }) => fresh === 1)),
   };
 }
 
-/** Status that a host counts as; a silent host is not waited for. */
-function statusOf({ outcome, state, silent, laptop }: HostGroup): Exclude<keyof WaveProgress, 'hosts'> {
-  if (outcome !== null && outcome !== 'waiting') return outcome;
-  if (state === 'active' && silent === 0) return 'waiting';
-  return laptop === 1 ? 'asleep' : 'offline';
+/**
+ * The present status of a host in a started wave. An earlier success does not count if the host is silent or unhealthy
+ * now.
+ */
+export function statusOf(member: Omit<HostGroup, 'hosts' | 'wave' | 'fresh'>): HostStatus {
+  const { outcome, state, silent, laptop, healthy, reached } = member;
+  if (outcome === 'failed' || outcome === 'excused') return outcome;
+  if (state !== 'active' || silent === 1) {
+    if (laptop === 1) return 'asleep';
+    return reached === 1 || outcome === 'succeeded' ? 'offline' : 'absent';
+  }
+  if (outcome !== 'succeeded') return 'waiting';
+  return healthy === 1 ? 'succeeded' : 'failed';
 }
 
 function sum(groups: readonly HostGroup[]): number {
   return groups.reduce((total, { hosts }) => total + hosts, 0);
 }
 
-/** Number of hosts that count against the limit of failures. */
-export function failuresOf({ waves }: RolloutProgress): number {
-  return waves.reduce((total, { failed }) => total + failed, 0);
+/** Number of hosts that count against the limit: failed ones of all waves, and lost ones of the current wave. */
+export function failuresOf({ waves }: RolloutProgress, started: number): number {
+  return waves.reduce((total, { failed }) => total + failed, waves[started - 1]?.offline ?? 0);
 }
 
 /**
- * True if a wave has succeeded: no host is pending, at least one has applied the bundle, and the failed and missing
- * hosts are within the limit. A bundle that disconnects its hosts must not reach others. Laptops may be missing.
+ * True if a wave may pass: at least one host is verified at present, no host is pending, and the failed and lost hosts
+ * are within the limit. Absent hosts are skipped only at the deadline.
  */
-export function isSuccessful(progress: RolloutProgress, wave: WaveProgress, maxFailures: number): boolean {
-  const { waiting, succeeded, excused, offline } = wave;
-  return waiting === 0 && succeeded + excused > 0 && failuresOf(progress) + offline <= maxFailures;
+export function isSuccessful(
+  progress: RolloutProgress,
+  { started, maxFailures, isOverdue }: { started: number; maxFailures: number; isOverdue: boolean },
+): boolean {
+  const { waiting, verified, absent } = progress.waves[started - 1] ?? noHosts;
+  const isComplete = waiting === 0 && (absent === 0 || isOverdue);
+  return isComplete && verified > 0 && failuresOf(progress, started) <= maxFailures;
 }
 
 /** Totals of all rollouts: rollouts by state, and their hosts by outcome. */
 export interface RolloutCounts {
   states: Partial<Record<RolloutState, number>>;
-  hosts: Record<Exclude<keyof WaveProgress, 'hosts'>, number>;
+  hosts: Record<HostStatus, number>;
 }
 
-/** Counts rollouts that are neither done nor aborted. */
+/** Counts rollouts that are neither done nor aborted; their progress is complete. */
 export function countRollouts(rollouts: readonly { state: RolloutState; progress: RolloutProgress }[]): RolloutCounts {
   const states: RolloutCounts['states'] = {};
-  const hosts: RolloutCounts['hosts'] = { waiting: 0, succeeded: 0, failed: 0, excused: 0, offline: 0, asleep: 0 };
+  const hosts: RolloutCounts['hosts'] = {
+    ...{ waiting: 0, succeeded: 0, failed: 0, excused: 0 },
+    ...{ offline: 0, absent: 0, asleep: 0 },
+  };
   const outcomes = Object.keys(hosts) as (keyof typeof hosts)[];
   for (const { state, progress } of rollouts) {
     states[state] = (states[state] ?? 0) + 1;
@@ -90,11 +121,25 @@ function takesEverything({ count, percent, labels = {} }: Wave): boolean {
   return count === undefined && (percent ?? 100) === 100 && Object.keys(labels).length === 0;
 }
 
-/** The ids that a wave takes, in the order of the candidates. */
-export function selectWave(candidates: readonly Candidate[], wave: Wave): string[] {
-  const matching = candidates.filter((candidate) => hasLabels(candidate, wave.labels ?? {}));
-  const free = matching.filter(({ hasJoined }) => !hasJoined);
-  return free.slice(0, sizeOf(wave, matching.length)).flatMap(({ ids }) => ids);
+/** The ids that each wave takes, in the order of the candidates. */
+export function drawWaves(candidates: readonly Candidate[], waves: readonly Wave[]): string[][] {
+  const taken = new Set(candidates.filter(({ hasJoined }) => hasJoined));
+  return waves.map((wave) => {
+    const matching = candidates.filter((candidate) => hasLabels(candidate, wave.labels ?? {}));
+    const free = matching.filter((candidate) => !taken.has(candidate));
+    const members = free.slice(0, sizeOf(wave, matching.length));
+    for (const member of members) taken.add(member);
+    return members.flatMap(({ ids }) => ids);
+  });
+}
+
+/** Why a plan cannot be drawn: it names a wave that selects no host; null if it can be. */
+export function drawFault(drawn: readonly string[][], waves: readonly Wave[]): string | null {
+  const empty = waves.findIndex((_, index) => (drawn[index] ?? []).length === 0);
+  if (empty === -1) return null;
+  const labels = Object.entries(waves[empty]?.labels ?? {}).map(([name, value]) => `${name}=${value}`);
+  const of = labels.length === 0 ? '' : ` with ${labels.join(', ')}`;
+  return `wave ${empty + 1} selects no host: no host${of} is left; correct its labels, or leave the wave out`;
 }
 
 /** A swarm has the labels of each of its managers. */
@@ -125,26 +170,52 @@ interface RolloutSituation {
 export function nextEvent(situation: RolloutSituation): RolloutEvent | null {
   const { record, plan, progress, now } = situation;
   const isRunning = record.state !== 'halted' && record.state !== 'done' && record.state !== 'aborted';
-  if (isRunning && failuresOf(progress) > plan.max_failures) return { type: 'HALT', by: 'failures' };
+  if (isRunning && failuresOf(progress, record.started) > plan.max_failures) return { type: 'HALT', by: 'failures' };
   if (record.state === 'pending') return isOpen(plan.windows, now) ? { type: 'START_WAVE' } : null;
   if (record.state === 'updating') return eventOfWave(situation);
-  if (record.state === 'soaking') return now >= endOfSoak(situation) ? { type: 'END_SOAK' } : null;
-  return null;
+  return record.state === 'soaking' ? eventOfSoak(situation) : null;
+}
+
+/** Seconds in which a wave must be verified by default: some check-ins, a download, jobs and the wait for health. */
+export function defaultDeadlineS(silenceMs: number): number {
+  return silenceMs / 1000 + 1800;
 }
 
 /**
- * The end of the soak. After an outage of the service, hosts get time to check in again, because none could report a
- * failure meanwhile.
+ * A time since the rollout entered its state. After an outage of the service, hosts get time to check in again, because
+ * none could report anything meanwhile.
  */
-function endOfSoak({ plan, stateSince, startedAt, silenceMs }: RolloutSituation): number {
-  const end = stateSince + plan.soak_s * 1000;
+function endOf({ stateSince, startedAt, silenceMs }: RolloutSituation, seconds: number): number {
+  const end = stateSince + seconds * 1000;
   return stateSince < startedAt ? Math.max(end, startedAt + silenceMs) : end;
 }
 
-function eventOfWave({ record, plan, progress }: RolloutSituation): RolloutEvent | null {
-  const wave = progress.waves[record.started - 1];
-  if (wave === undefined || wave.hosts === 0) return { type: 'SKIP_WAVE' };
-  return isSuccessful(progress, wave, plan.max_failures) ? { type: 'COMPLETE_WAVE' } : null;
+function eventOfWave(situation: RolloutSituation): RolloutEvent | null {
+  const { record, plan, progress, silenceMs, now } = situation;
+  const isOverdue = now >= endOf(situation, plan.deadline_s ?? defaultDeadlineS(silenceMs));
+  const judged = { started: record.started, maxFailures: plan.max_failures, isOverdue };
+  if (isSuccessful(progress, judged)) return { type: 'COMPLETE_WAVE' };
+  return isOverdue ? { type: 'HALT', by: 'deadline' } : null;
+}
+
+/** After its soak, each succeeded host of the wave must have been seen again. */
+function eventOfSoak(situation: RolloutSituation): RolloutEvent | null {
+  const { record, plan, progress, silenceMs, now } = situation;
+  if (now < endOf(situation, plan.soak_s)) return null;
+  const { waiting, succeeded, verified } = progress.waves[record.started - 1] ?? noHosts;
+  if (waiting === 0 && verified > 0 && verified === succeeded) return { type: 'END_SOAK' };
+  const deadline = endOf(situation, plan.soak_s + (plan.deadline_s ?? defaultDeadlineS(silenceMs)));
+  return now >= deadline ? { type: 'HALT', by: 'deadline' } : null;
+}
+
+/** Since when a host must have been seen to count as verified. */
+export function verifiedSince(
+  { state, stateSince }: { state: RolloutState; stateSince: number },
+  { soak_s }: RolloutPlan,
+): number {
+  if (state === 'updating') return stateSince;
+  // Without a soak, the success of the wave is recent enough.
+  return state === 'soaking' && soak_s > 0 ? stateSince + soak_s * 1000 : 0;
 }
 
 /** Facts of a check-in about the bundle of a rollout. */
@@ -186,7 +257,7 @@ export function outcomeAfterReport(outcome: HostOutcome, report: ReportFacts, sh
 interface DesiredFacts {
   /** The desired bundle of the environment; null for none. */
   envSha: string | null;
-  /** The bundle of the environment's rollout, if the host has joined one of its waves; otherwise null. */
+  /** The bundle of the environment's rollout, if the wave of the host has started; otherwise null. */
   joined: { sha256: string; state: RolloutState } | null;
   appliedSha: string | null;
 }
@@ -240,7 +311,7 @@ function parseJson(text: string): unknown {
 export function gateQuestion(row: RolloutRow, bundle: BundleRow | null): GateQuestion {
   const { id, env, started: wave, state_since } = row;
   const { waves } = JSON.parse(row.plan) as RolloutPlan;
-  const failures = failuresOf(JSON.parse(row.progress) as RolloutProgress);
+  const failures = failuresOf(JSON.parse(row.progress) as RolloutProgress, wave);
   return {
     type: 'rollout.gate',
     timestamp: new Date(state_since).toISOString(),

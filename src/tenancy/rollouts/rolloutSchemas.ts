@@ -23,7 +23,7 @@ const NewWave = Body({
     Type.Integer({
       minimum: 1,
       maximum: 100,
-      description: 'Percentage of the active hosts with these labels, including hosts of earlier waves; rounded up.',
+      description: 'Percentage of the hosts with these labels, including hosts of earlier waves; rounded up.',
     }),
   ),
   labels: Type.Optional(Labels),
@@ -38,6 +38,13 @@ export const NewRollout = Body({
   waves: Type.Array(NewWave, { maxItems: rolloutBounds.waves }),
   max_failures: Type.Integer({ minimum: 0, maximum: rolloutBounds.hosts }),
   soak_s: Type.Integer({ minimum: 0, maximum: rolloutBounds.soakSeconds }),
+  deadline_s: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: rolloutBounds.deadlineSeconds,
+      description: 'Seconds in which a wave must be verified; otherwise the rollout is halted.',
+    }),
+  ),
   gate: Gate,
   gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that decides the gate.' }),
   windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
@@ -45,12 +52,14 @@ export const NewRollout = Body({
 export type NewRollout = Static<typeof NewRollout>;
 
 const hosts = {
-  hosts: Type.Integer({ description: 'Hosts in this wave; 0 after its start if no host was left.' }),
+  hosts: Type.Integer({ description: 'Hosts in this wave.' }),
   waiting: Type.Integer(),
   succeeded: Type.Integer(),
   failed: Type.Integer(),
   excused: Type.Integer({ description: 'Hosts that had failed when the rollout was resumed.' }),
-  offline: Type.Integer(),
+  offline: Type.Integer({ description: 'Servers that fell silent after the wave started; counted as failures.' }),
+  absent: Type.Integer({ description: 'Servers that have been silent since before the wave; not counted.' }),
+  verified: Type.Integer({ description: 'Succeeded hosts that were seen recently enough for the wave to pass.' }),
   asleep: Type.Integer({ description: 'Laptops that have not checked in.' }),
 };
 const RolloutWave = Type.Object(
@@ -78,10 +87,12 @@ export const Rollout = Type.Object(
     next_start_at: Nullable(Timestamp),
     started: Type.Integer({ description: 'Number of waves that have started.' }),
     waves: Type.Array(RolloutWave),
-    remaining: Type.Integer({ description: 'Hosts that are not in any wave yet.' }),
+    remaining: Type.Integer({ description: 'Hosts whose wave has not started yet.' }),
     failed_hosts: Type.Array(FailedHost, { description: 'The first ten hosts that count as failed, by id.' }),
+    awaited_hosts: Type.Array(FailedHost, { description: 'The first ten hosts that the current wave waits for.' }),
     max_failures: Type.Integer(),
     soak_s: Type.Integer(),
+    deadline_s: Nullable(Type.Integer({ description: 'Null for the default.' })),
     gate: Gate,
     gate_webhook: Nullable(Uuid),
     gate_reason: Nullable(
@@ -98,6 +109,35 @@ export type Rollout = Static<typeof Rollout>;
 /** Rollouts, newest first. */
 export const RolloutList = Type.Object({ rollouts: Type.Array(Rollout) }, { title: 'RolloutList' });
 export type RolloutList = Static<typeof RolloutList>;
+const hostStatuses = ['waiting', 'succeeded', 'failed', 'excused', 'offline', 'absent', 'asleep', 'planned'] as const;
+
+/** The hosts of a rollout, by wave and site; hosts of a wave that has not started are planned. */
+export const RolloutHosts = Type.Object(
+  {
+    hosts: Type.Array(
+      Type.Object(
+        {
+          id: Uuid,
+          site: Type.String(),
+          wave: Type.Integer({ description: 'From 1.' }),
+          status: Type.Enum([...hostStatuses]),
+          last_seen_at: Nullable(Timestamp),
+          deferred_by: Nullable(Type.String({ description: 'Why the host defers work: a hold or a window.' })),
+        },
+        { title: 'RolloutHost' },
+      ),
+    ),
+  },
+  { title: 'RolloutHosts' },
+);
+export type RolloutHosts = Static<typeof RolloutHosts>;
+
+/** Hosts to list: of all waves by default. */
+export const RolloutHostsQuery = Body({
+  wave: Type.Optional(Type.Integer({ minimum: 1, maximum: rolloutBounds.waves + 1 })),
+  limit: Limit,
+});
+
 /** Number of rollouts in a list. */
 export const RolloutQuery = Body({ limit: Limit });
 /** The gate to pass: the number of the wave that has succeeded, from 1. */

@@ -22,12 +22,35 @@ import type {
 import { findBundleTrust, findEnv, listEnvs, lockEnv, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { findRollout, insertRollout, listActiveRollouts, listRollouts as selectRollouts } from '../store/rollouts.ts';
+import {
+  findRollout,
+  insertRollout,
+  listActiveRollouts,
+  listCandidates,
+  listMembers,
+  listRollouts as selectRollouts,
+  setProgress,
+} from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
-import { applyRolloutEvent, type CausedEvent, countProgress, type RolloutDependencies } from './advance.ts';
-import { completeWaves, desiredShaOf, planFault } from './rollout.rules.ts';
-import type { Rollout } from './rolloutSchemas.ts';
+import {
+  applyRolloutEvent,
+  type CausedEvent,
+  countProgress,
+  joinWaves,
+  type RolloutDependencies,
+  timesOf,
+} from './advance.ts';
+import {
+  completeWaves,
+  defaultDeadlineS,
+  desiredShaOf,
+  drawFault,
+  drawWaves,
+  planFault,
+  statusOf,
+} from './rollout.rules.ts';
+import type { Rollout, RolloutHosts } from './rolloutSchemas.ts';
 
 /** A new rollout that an operator requests. */
 interface NewRollout {
@@ -57,30 +80,56 @@ export async function startRollout(
         env,
       });
     }
-    const waves = completeWaves(plan.waves);
+    const id = randomUUID();
+    const { waves, drawn } = await draw(work, { env, rolloutId: id }, plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
     const [newest] = await selectRollouts(work, env, 1);
+    const deadline_s = plan.deadline_s ?? defaultDeadlineS(deps.settings.offline_after_s * 1000);
     const row: RolloutRow = {
       ...{
-        id: randomUUID(),
+        id,
         env,
         sha256,
         previous_sha: desired_sha,
         state,
         state_since: now,
         started,
+        wave_started_at: null,
         halted_by: null,
       },
-      ...{ plan: JSON.stringify({ ...plan, waves }), progress: '', created_by: caller.actor },
+      ...{
+        plan: JSON.stringify({ ...plan, waves, deadline_s, drawn: true }),
+        progress: '{}',
+        created_by: caller.actor,
+      },
       ...{ gate_due_at: null, gate_tries: 0, gate_reason: null },
       // Newer than any other rollout, even if a clock went back.
       created_at: Math.max(now, (newest?.created_at ?? 0) + 1),
     };
+    await insertRollout(work, row);
+    await joinWaves(work, id, drawn);
     const progress = JSON.stringify(await countProgress(deps, work, row));
-    await insertRollout(work, { ...row, progress });
+    await setProgress(work, id, JSON.parse(progress) as RolloutProgress);
     await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env }));
     return rolloutView({ ...row, progress }, now);
   });
+}
+
+/**
+ * Draws the hosts of each wave. A last wave takes the hosts that the requested waves leave, if there are any. Throws 422 for a wave without hosts.
+ */
+async function draw(
+  work: Store,
+  rollout: { env: string; rolloutId: string },
+  requested: readonly Wave[],
+): Promise<{ waves: Wave[]; drawn: string[][] }> {
+  const waves = completeWaves(requested);
+  const drawn = drawWaves(await listCandidates(work, rollout), waves);
+  const isSpare = waves.length > Math.max(1, requested.length) && drawn.at(-1)?.length === 0;
+  const used = isSpare ? waves.slice(0, -1) : waves;
+  const fault = drawFault(drawn, used);
+  if (fault !== null) throw invalid(fault);
+  return { waves: used, drawn: drawn.slice(0, used.length) };
 }
 
 function requireValid(plan: RolloutPlan): void {
@@ -248,7 +297,9 @@ export async function listRollouts(
 /** A rollout's row as the API returns it. */
 function rolloutView(row: RolloutRow, now: number): Rollout {
   const { id, env, sha256, previous_sha, state, halted_by, started, gate_reason, created_by } = row;
-  const { waves, gate_webhook = null, ...plan } = JSON.parse(row.plan) as RolloutPlan;
+  const { waves, gate_webhook = null, deadline_s = null, ...stored } = JSON.parse(row.plan) as RolloutPlan;
+  const { max_failures, soak_s, gate, windows } = stored;
+  const plan = { max_failures, soak_s, gate, windows };
   const progress = JSON.parse(row.progress) as RolloutProgress;
   return {
     id,
@@ -261,28 +312,49 @@ function rolloutView(row: RolloutRow, now: number): Rollout {
     next_start_at: state === 'pending' ? toTime(nextOpening(plan.windows, now)) : null,
     started,
     ...plan,
+    deadline_s,
     gate_webhook,
     gate_reason,
     waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
     remaining: progress.remaining,
     failed_hosts: progress.failed_hosts ?? [],
+    awaited_hosts: progress.awaited_hosts ?? [],
     created_at: toTime(row.created_at),
     created_by,
   };
 }
 
 const noHosts: WaveProgress = {
-  hosts: 0,
-  waiting: 0,
-  succeeded: 0,
-  failed: 0,
-  excused: 0,
-  offline: 0,
-  asleep: 0,
+  ...{ hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0 },
+  ...{ offline: 0, absent: 0, asleep: 0, verified: 0 },
 };
 
-function waveView({ count, percent, labels = {} }: Wave, progress = noHosts): Rollout['waves'][number] {
-  return { count: count ?? null, percent: percent ?? null, labels, ...progress };
+/** Progress that an earlier version has stored lacks fields. */
+function waveView({ count, percent, labels = {} }: Wave, progress?: WaveProgress): Rollout['waves'][number] {
+  return { count: count ?? null, percent: percent ?? null, labels, ...noHosts, ...progress };
+}
+
+/** The hosts of the newest rollout of an environment, by wave and name; throws 404. */
+export async function listRolloutHosts(
+  deps: RolloutDependencies,
+  env: string,
+  { wave, limit }: { wave?: number | undefined; limit: number },
+): Promise<RolloutHosts> {
+  if ((await findEnv(deps.store, env)) === null) throw notFound('env');
+  const [row] = await selectRollouts(deps.store, env, 1);
+  if (row === undefined) throw notFound('rollout');
+  const filter = { ...(wave !== undefined && { wave: wave - 1 }), limit };
+  const members = await listMembers(deps.store, { ...timesOf(deps, row), ...filter });
+  return {
+    hosts: members.map((member) => ({
+      id: member.id,
+      site: member.site,
+      wave: (member.wave ?? 0) + 1,
+      status: (member.wave ?? 0) < row.started ? statusOf(member) : 'planned',
+      last_seen_at: member.last_seen_at === null ? null : toTime(member.last_seen_at),
+      deferred_by: member.deferred_by,
+    })),
+  };
 }
 
 /** The desired bundles of some environments. */
@@ -292,7 +364,7 @@ interface Desired {
   /** Rollouts that are neither done nor aborted. */
   rollouts: RolloutRow[];
   /** Returns the digest of the desired bundle of a backend in these environments; null for none. */
-  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'applied_sha'>) => string | null;
+  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'rollout_wave' | 'applied_sha'>) => string | null;
 }
 
 /** Reads the desired bundles of some environments, or of all (null). */
@@ -303,7 +375,10 @@ export async function readDesired(store: Store, names: readonly string[] | null)
   return {
     envs,
     rollouts,
-    of: ({ env, rollout_id, applied_sha: appliedSha }) =>
-      desiredShaOf({ envSha: envShas.get(env) ?? null, joined: byId.get(rollout_id ?? '') ?? null, appliedSha }),
+    of: ({ env, rollout_id, rollout_wave, applied_sha: appliedSha }) => {
+      const rollout = byId.get(rollout_id ?? '') ?? null;
+      const joined = rollout !== null && rollout_wave !== null && rollout_wave < rollout.started ? rollout : null;
+      return desiredShaOf({ envSha: envShas.get(env) ?? null, joined, appliedSha });
+    },
   };
 }

@@ -2,10 +2,19 @@ import type { RolloutDependencies } from './advance.ts';
 import { EnvParams } from '../envs/envSchemas.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, routesFor } from '../http/operatorRoute.ts';
-import { GatePass, NewRollout, Rollout, RolloutList, RolloutQuery } from './rolloutSchemas.ts';
+import {
+  GatePass,
+  NewRollout,
+  Rollout,
+  RolloutHosts,
+  RolloutHostsQuery,
+  RolloutList,
+  RolloutQuery,
+} from './rolloutSchemas.ts';
 import {
   abortRollout,
   haltRollout,
+  listRolloutHosts,
   listRollouts,
   passGate,
   readRollout,
@@ -63,6 +72,19 @@ export const rolloutRoutes = [
     errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND' },
     act: 'rollout.read',
     handle: async (deps, { params }) => answer(200, await readRollout(deps, params.env)),
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/envs/:env/rollout/hosts',
+    role: 'viewer',
+    summary: 'List the hosts of the newest rollout of an environment, by wave',
+    params: EnvParams,
+    query: RolloutHostsQuery,
+    responses: { 200: RolloutHosts },
+    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND' },
+    act: 'rollout.hosts',
+    handle: async (deps, { params: { env }, query: { wave, limit = DEFAULT_LIMIT } }) =>
+      answer(200, await listRolloutHosts(deps, env, { wave, limit })),
   }),
   route({
     method: 'POST',

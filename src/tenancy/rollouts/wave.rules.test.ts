@@ -1,5 +1,7 @@
-import type { Candidate } from '../store/database.ts';
-import { completeWaves, selectWave } from './rollout.rules.ts';
+import type { Candidate, Wave } from '../store/database.ts';
+import { completeWaves, drawFault, drawWaves } from './rollout.rules.ts';
+
+const selectWave = (candidates: readonly Candidate[], wave: Wave) => drawWaves(candidates, [wave])[0];
 
 const host = (number: number, { joined = false, ring = 'a' } = {}): Candidate => ({
   ids: [`h${number}`],
@@ -11,7 +13,7 @@ const fleet = [host(1, { joined: true }), host(2), host(3, { ring: 'b' }), host(
 it.each([
   ['a number of hosts', { count: 2 }, ['h2', 'h3']],
   ['more hosts than there are', { count: 9 }, ['h2', 'h3', 'h4', 'h5', 'h6', 'h7']],
-  ['a percentage of all active hosts, rounded up', { percent: 29 }, ['h2', 'h3', 'h4']],
+  ['a percentage of all hosts, rounded up', { percent: 29 }, ['h2', 'h3', 'h4']],
   ['an exact percentage', { percent: 100 / 7 }, ['h2']],
   ['one host at least', { percent: 1 }, ['h2']],
   [
@@ -38,6 +40,20 @@ describe('the managers of a swarm', () => {
   ])('%s', (_, wave, ids) => {
     expect(selectWave([swarm, ...fleet], wave)).toEqual(ids);
   });
+});
+
+it('gives each host to the first wave that takes it', () => {
+  const waves = [{ labels: { ring: 'b' } }, { count: 2 }, { percent: 50 }, {}];
+  expect(drawWaves(fleet.slice(1), waves)).toEqual([['h3'], ['h2', 'h4'], ['h5', 'h6', 'h7'], []]);
+});
+
+it.each([
+  [[{ labels: { ring: 'b' } }, {}], null],
+  [[{ count: 1 }, { labels: { ring: 'cannary' } }, {}], 'wave 2 selects no host: no host with ring=cannary is left'],
+  [[{}, { count: 1 }], 'wave 2 selects no host: no host is left'],
+])('refuses waves without hosts: %j', (waves: Wave[], fault) => {
+  const found = drawFault(drawWaves(fleet, waves), waves);
+  expect(found).toEqual(fault === null ? null : expect.stringContaining(fault));
 });
 
 it('takes no host if there is none', () => {

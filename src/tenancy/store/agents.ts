@@ -41,7 +41,7 @@ type AgentColumn =
   | 'follower'
   | 'differing';
 
-/** The rollout of its environment, if the backend has joined a wave; otherwise all fields are null. */
+/** The rollout of its environment, if the wave of the backend has started; otherwise all fields are null. */
 interface JoinedRollout {
   rollout_sha: string | null;
   rollout_state: RolloutState | null;
@@ -63,7 +63,10 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     .leftJoin('bundle_trusts', 'bundle_trusts.env', 'envs.name')
     .leftJoin('bundles', 'bundles.sha256', 'envs.desired_sha')
     .leftJoin('rollouts', (join) =>
-      join.onRef('rollouts.id', '=', 'envs.rollout_id').onRef('rollouts.id', '=', 'backends.rollout_id'),
+      join
+        .onRef('rollouts.id', '=', 'envs.rollout_id')
+        .onRef('rollouts.id', '=', 'backends.rollout_id')
+        .onRef('backends.rollout_wave', '<', 'rollouts.started'),
     )
     .leftJoin('bundles as rollout_bundles', 'rollout_bundles.sha256', 'rollouts.sha256')
     .select(['backends.id', 'revision', 'backends.env', 'backends.state', 'generation', 'purge_volumes', 'finished'])

@@ -420,7 +420,16 @@ export interface BackendPlace {
 /** Backends with the same values in all counted columns. */
 export type BackendGroup = Pick<
   Selectable<BackendTable>,
-  'state' | 'env' | 'healthy' | 'trouble' | 'agent_version' | 'applied_sha' | 'rollout_id' | 'deferred_by' | 'differing'
+  | 'state'
+  | 'env'
+  | 'healthy'
+  | 'trouble'
+  | 'agent_version'
+  | 'applied_sha'
+  | 'rollout_id'
+  | 'rollout_wave'
+  | 'deferred_by'
+  | 'differing'
 > & { backends: number };
 
 /**
@@ -432,7 +441,7 @@ export type HostOutcome = 'waiting' | 'succeeded' | 'failed' | 'excused';
 /** The hosts that a wave takes from those that earlier waves have not taken; without a number, all of them. */
 export interface Wave {
   count?: number;
-  /** Percentage of the active hosts with its labels, including those that earlier waves took, rounded up. */
+  /** Percentage of the hosts with its labels, including those that earlier waves took, rounded up. */
   percent?: number;
   /** Hosts without one of these labels are excluded. */
   labels?: Labels;
@@ -445,6 +454,10 @@ export interface RolloutPlan {
   max_failures: number;
   /** Seconds from the success of a wave to the next step. */
   soak_s: number;
+  /** Seconds in which a wave must be verified; then the rollout is halted. Missing for the default. */
+  deadline_s?: number | undefined;
+  /** Missing for a rollout of an earlier version, whose later waves have no hosts yet. */
+  drawn?: true;
   /** Requirement for continuing after the soak of a wave: none, an operator, or the answer of a webhook. */
   gate: 'none' | 'manual' | 'webhook';
   /** Id of the gate's webhook; missing for other gates. */
@@ -460,19 +473,28 @@ export interface WaveProgress {
   succeeded: number;
   failed: number;
   excused: number;
-  /** Silent before they finished with the bundle: servers, and laptops, for which that is normal. */
+  /** Servers that fell silent after their wave started; they count against the limit. */
   offline: number;
+  /** Servers that have been silent since before their wave; they do not count, and are skipped at its deadline. */
+  absent: number;
+  /** Silent laptops, for which that is normal. */
   asleep: number;
+  /** The succeeded hosts that were seen since the wave started or was resumed; in a soak, since the end of the soak. */
+  verified: number;
 }
 
 /** The progress of a rollout. */
 export interface RolloutProgress {
-  /** Waves that have started. */
+  /** All waves; a wave that has not started has only a number of hosts. */
   waves: WaveProgress[];
-  /** Hosts that are in no wave yet, including offline ones. */
+  /** Hosts whose wave has not started yet, including offline ones. */
   remaining: number;
+  /** Hosts that were added since the start, and have no wave yet. */
+  newcomers: number;
   /** The first failed hosts, by id; missing if there is none. */
   failed_hosts?: HostName[];
+  /** The first hosts that the current wave waits for, by id; missing if there is none. */
+  awaited_hosts?: HostName[];
 }
 
 /** A host by its id, and its display name. */
@@ -486,7 +508,7 @@ export interface Candidate {
   ids: string[];
   /** Labels of each of them. */
   labels: Labels[];
-  /** An earlier wave has taken it. */
+  /** The rollout has assigned it to a wave. */
   hasJoined: boolean;
 }
 
@@ -499,7 +521,19 @@ export interface HostGroup {
   /** 1 after a silence for which a server counts as offline. */
   silent: number;
   laptop: number;
+  /** 0 if its last check-in reported unhealthy containers. */
+  healthy: number;
+  /** 1 if it was seen since the current wave started. */
+  reached: number;
+  /** 1 if it was seen since the time that its wave requires. */
+  fresh: number;
   hosts: number;
+}
+
+/** A host of a rollout, with the facts that decide its status. */
+export interface RolloutMember extends HostName, Omit<HostGroup, 'hosts'> {
+  last_seen_at: number | null;
+  deferred_by: string | null;
 }
 
 interface RolloutTable {
@@ -513,6 +547,8 @@ interface RolloutTable {
   state_since: number;
   /** Number of waves that have started. */
   started: number;
+  /** When the last of them started; null before the first one. */
+  wave_started_at: Generated<number | null>;
   halted_by: HaltReason | null;
   plan: Json<RolloutPlan>;
   /** As of the last count. */

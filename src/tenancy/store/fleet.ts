@@ -119,7 +119,10 @@ function isOutdated(where: Where) {
     where
       .selectFrom('envs')
       .leftJoin('rollouts', (join) =>
-        join.onRef('rollouts.id', '=', 'envs.rollout_id').onRef('rollouts.id', '=', 'backends.rollout_id'),
+        join
+          .onRef('rollouts.id', '=', 'envs.rollout_id')
+          .onRef('rollouts.id', '=', 'backends.rollout_id')
+          .onRef('backends.rollout_wave', '<', 'rollouts.started'),
       )
       .select('envs.name')
       .whereRef('envs.name', '=', 'backends.env')
@@ -128,8 +131,8 @@ function isOutdated(where: Where) {
 }
 
 const groupColumns = [
-  ...(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'deferred_by'] as const),
-  'differing' as const,
+  ...(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'rollout_wave'] as const),
+  ...(['deferred_by', 'differing'] as const),
 ];
 
 /** Selects groups of backends, from the same index as pages. */

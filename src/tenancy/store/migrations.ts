@@ -27,6 +27,7 @@ export const migrations: Record<string, Migration> = {
   '0022-differing': { up: addDiffering },
   '0023-audit-counts': { up: addAuditCounts },
   '0024-webhook-queues': { up: addWebhookQueues },
+  '0025-rollout-members': { up: addRolloutMembers },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -545,6 +546,18 @@ async function addWebhookQueues({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('kind', 'text', (column) => column.notNull())
     .addColumn('announced_at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('webhook_marks_key', ['webhook_id', 'subject', 'kind'])
+    .execute();
+}
+
+/** When the last wave of a rollout started, and the wave of each host, in the index of their lists. */
+async function addRolloutMembers({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('rollouts').addColumn('wave_started_at', 'bigint').execute();
+  await schema.dropIndex('backends_by_condition').execute();
+  await schema
+    .createIndex('backends_by_condition')
+    .on('backends')
+    .columns(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'rollout_wave'])
+    .columns(['deferred_by', 'differing', 'last_seen_at', 'search', 'id'])
     .execute();
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { hostStates } from '../../../machines/backend.ts';
 import { nextRollout, type RolloutEvent, type RolloutRecord } from '../../../machines/rollout.ts';
 import type {
@@ -6,6 +7,7 @@ import type {
   HostName,
   HostOutcome,
   Labels,
+  RolloutMember,
   RolloutPlan,
   RolloutProgress,
   RolloutRow,
@@ -78,7 +80,8 @@ export async function changeRollout(
   const next = nextRollout(recordOf(row), event);
   if (next === null) return null;
   const { state, started, haltedBy: halted_by } = next;
-  const changed = { state, started, halted_by, state_since: now, ...gateColumns(row, { state, now }) };
+  const wave_started_at = event.type === 'START_WAVE' ? now : row.wave_started_at;
+  const changed = { state, started, halted_by, wave_started_at, state_since: now, ...gateColumns(row, { state, now }) };
   await work.updateTable('rollouts').set(changed).where('id', '=', row.id).execute();
   if (state === 'done') await setDesiredSha(work, row.env, row.sha256);
   if (isOver(next)) await work.updateTable('envs').set({ rollout_id: null }).where('name', '=', row.env).execute();
@@ -106,7 +109,10 @@ export function recordOf({ state, started, halted_by, plan }: RolloutRow): Rollo
 /** Number of backends to change with one statement. */
 const BACKENDS_AT_ONCE = 500;
 
-/** The active hosts and swarms of an environment, sorted by id, and whether they have joined a rollout. */
+/**
+ * The hosts and swarms of an environment, and whether they have a wave of a rollout. Active ones come first; their order
+ * is drawn by the id of the rollout, so that another rollout starts with other hosts.
+ */
 export async function listCandidates(
   work: Store,
   { env, rolloutId }: { env: string; rolloutId: string },
@@ -119,15 +125,30 @@ export async function listCandidates(
     .orderBy('id')
     .execute();
   const groups = [...Map.groupBy(rows, ({ id, swarm_id }) => swarm_id ?? id).values()];
-  return groups.flatMap((group) => {
-    const first = group.find(({ follower, state }) => follower === 0 && state === 'active');
-    if (first === undefined) return [];
+  const drawn = groups.map((group) => {
+    const first = group.find(({ follower }) => follower === 0) ?? group[0];
     const labels = group.map((row) => JSON.parse(row.labels) as Labels);
-    return [{ ids: group.map(({ id }) => id), labels, hasJoined: first.rollout_id === rolloutId }];
+    const candidate = { ids: group.map(({ id }) => id), labels, hasJoined: first?.rollout_id === rolloutId };
+    const isActive = group.some(({ state }) => state === 'active');
+    return { candidate, key: `${isActive ? 0 : 1}${digestOf(`${rolloutId} ${candidate.ids.join()}`)}` };
   });
+  return drawn.toSorted((one, other) => (one.key < other.key ? -1 : 1)).map(({ candidate }) => candidate);
 }
 
-/** Adds backends to a wave of a rollout. */
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Stores the plan of a rollout. */
+export async function setPlan(work: Store, id: string, plan: RolloutPlan): Promise<void> {
+  await work
+    .updateTable('rollouts')
+    .set({ plan: JSON.stringify(plan) })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Assigns backends to a wave of a rollout. */
 export async function joinWave(
   work: Store,
   { rolloutId, wave }: { rolloutId: string; wave: number },
@@ -143,13 +164,29 @@ export async function joinWave(
   }
 }
 
-/** Excuses the hosts of a rollout that have failed so far. */
-export async function excuseFailures(work: Store, rolloutId: string): Promise<void> {
+/** Excuses the hosts of the started waves that count against the limit: they have failed, or fell silent. */
+export async function excuseFailures(
+  work: Store,
+  { id, started, wave_started_at }: RolloutRow,
+  seenBefore: number,
+): Promise<void> {
   await work
     .updateTable('backends')
     .set(({ eb }) => ({ rollout_outcome: 'excused', revision: eb('revision', '+', 1) }))
-    .where('rollout_id', '=', rolloutId)
-    .where('rollout_outcome', '=', 'failed')
+    .where('rollout_id', '=', id)
+    .where('rollout_wave', '<', started)
+    .where((eb) =>
+      eb.or([
+        eb('rollout_outcome', '=', 'failed'),
+        eb.and([eb('rollout_outcome', '=', 'succeeded'), eb('healthy', '=', 0)]),
+        eb.and([
+          eb('rollout_outcome', 'in', ['waiting', 'succeeded']),
+          eb('laptop', '=', 0),
+          eb.or([eb('last_seen_at', '<', seenBefore), eb('state', '=', 'offline')]),
+          eb.or([eb('rollout_outcome', '=', 'succeeded'), eb('last_seen_at', '>=', wave_started_at ?? 0)]),
+        ]),
+      ]),
+    )
     .execute();
 }
 
@@ -177,38 +214,90 @@ export async function changeOutcome(work: Store, id: string, { rolloutId, next }
   }
 }
 
-/**
- * The first failed backends of a rollout, by id; omits backends that are being retired, and lists a swarm as one of its
- * managers.
- */
-export function listFailed(
-  store: Store,
-  { env, rolloutId, limit }: { env: string; rolloutId: string; limit: number },
-): Promise<HostName[]> {
-  const hosts = store.selectFrom('backends').select(['id', 'site']).where('env', '=', env);
-  const failed = hosts.where('rollout_id', '=', rolloutId).where('rollout_outcome', '=', 'failed');
-  return failed.where('follower', '=', 0).where('state', 'in', hostStates).orderBy('id').limit(limit).execute();
+/** The times that decide the status of hosts, in milliseconds since 1970. */
+export interface StatusTimes {
+  /** Hosts that were last seen before are silent. */
+  seenBefore: number;
+  /** When the current wave started. */
+  reachedSince: number;
+  /** Hosts that were seen since then count as verified. */
+  freshSince: number;
 }
 
-/** Counts the backends of an environment, a swarm once; `silent` are those that were last seen before a time. */
-export function countHosts(
-  store: Store,
-  { env, rolloutId, seenBefore }: { env: string; rolloutId: string; seenBefore: number },
-): Promise<HostGroup[]> {
-  const hosts = store
+/** A rollout of an environment, and the times for the status of its hosts. */
+export interface MemberQuery extends StatusTimes {
+  env: string;
+  rolloutId: string;
+}
+
+/** The columns that decide the status of backends of an environment in a rollout; a swarm is one of its managers. */
+function memberQuery(store: Store, { env, rolloutId, seenBefore, reachedSince, freshSince }: MemberQuery) {
+  return store
     .selectFrom('backends')
-    .select(['state', 'laptop'])
-    .select(({ eb }) => [
+    .select(['backends.state', 'laptop'])
+    .select((eb) => [
       eb.case().when('rollout_id', '=', rolloutId).then(eb.ref('rollout_wave')).end().as('wave'),
       eb.case().when('rollout_id', '=', rolloutId).then(eb.ref('rollout_outcome')).end().as('outcome'),
       eb.case().when('last_seen_at', '<', seenBefore).then(1).else(0).end().as('silent'),
+      eb.case().when('last_seen_at', '>=', reachedSince).then(1).else(0).end().as('reached'),
+      eb.case().when('last_seen_at', '>=', freshSince).then(1).else(0).end().as('fresh'),
+      eb.fn.coalesce('healthy', eb.val(1)).as('healthy'),
     ])
     .where('env', '=', env)
     .where('follower', '=', 0);
+}
+
+/** Hosts of a rollout to list. */
+export interface MemberFilter {
+  /** From 0. */
+  wave?: number;
+  outcomes?: readonly HostOutcome[];
+  limit: number;
+}
+
+/** The backends of a rollout by wave, site and id; omits those that are being retired. */
+export function listMembers(
+  store: Store,
+  { wave, outcomes, limit, ...query }: MemberQuery & MemberFilter,
+): Promise<RolloutMember[]> {
+  const all = memberQuery(store, query)
+    .select(['id', 'site', 'last_seen_at', 'deferred_by'])
+    .where('rollout_id', '=', query.rolloutId)
+    .where('backends.state', 'in', hostStates);
+  const ofWave = wave === undefined ? all : all.where('rollout_wave', '=', wave);
+  const some = outcomes === undefined ? ofWave : ofWave.where('rollout_outcome', 'in', outcomes);
+  return some.orderBy('rollout_wave').orderBy('site').orderBy('id').limit(limit).execute();
+}
+
+/**
+ * The first hosts, by id, that count as failed: by their outcome, or because they run the bundle and are unhealthy.
+ */
+export function listFailed(store: Store, { limit, ...query }: MemberQuery & { limit: number }): Promise<HostName[]> {
   return store
-    .selectFrom(hosts.as('hosts'))
-    .select(['wave', 'outcome', 'state', 'silent', 'laptop', ({ fn }) => fn.countAll<number>().as('hosts')])
-    .groupBy(['wave', 'outcome', 'state', 'silent', 'laptop'])
+    .selectFrom('backends')
+    .select(['id', 'site'])
+    .where('env', '=', query.env)
+    .where('rollout_id', '=', query.rolloutId)
+    .where((eb) =>
+      eb.or([
+        eb('rollout_outcome', '=', 'failed'),
+        eb.and([eb('rollout_outcome', '=', 'succeeded'), eb('healthy', '=', 0)]),
+      ]),
+    )
+    .where('follower', '=', 0)
+    .where('state', 'in', hostStates)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** Counts the backends of an environment that are equivalent for a rollout, a swarm once. */
+export function countHosts(store: Store, query: MemberQuery): Promise<HostGroup[]> {
+  const columns = ['wave', 'outcome', 'state', 'silent', 'laptop', 'healthy', 'reached', 'fresh'] as const;
+  return store
+    .selectFrom(memberQuery(store, query).as('hosts'))
+    .select([...columns, ({ fn }) => fn.countAll<number>().as('hosts')])
+    .groupBy(columns)
     .execute();
 }
 

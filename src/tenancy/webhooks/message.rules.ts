@@ -109,6 +109,7 @@ export function plain(name: string): string {
 function haltOf(rollout: WebhookEvent['data']['rollout']): string {
   if (rollout?.halted_by === 'failures')
     return `: ${rollout.failures} ${rollout.failures === 1 ? 'host' : 'hosts'} failed`;
+  if (rollout?.halted_by === 'deadline') return ' at the deadline of a wave';
   return rollout?.halted_by === 'gate' ? ' at its gate' : '';
 }
 

@@ -100,6 +100,7 @@ it.each(['backend.recovered', 'backend.back', 'backend.accepted'] as const)(
 
 it.each([
   ['gate', 'the rollout of its bundle in environment eu-1 was halted at its gate'],
+  ['deadline', 'the rollout of its bundle in environment eu-1 was halted at the deadline of a wave'],
   ['operator', 'the rollout of its bundle in environment eu-1 was halted'],
 ] as const)('describes a halt by %s as "%s"', (halted_by, text) => {
   const halt = eventOf({ type: 'rollout.halted', now, env: 'eu-1', rollout: { id: 'r-1', failures: 0, halted_by } });
