@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import type { CheckInRequest } from '../../api/checkIn.rules.ts';
+import { acceptBundle, type AcceptedBundle } from '../bundles/acceptBundle.ts';
 import {
-  acceptBundle,
-  type AcceptedBundle,
+  type ArchiveDependencies,
+  fetchArchive,
+  withScratchDirectory,
   listUnknownArchives,
   raiseShownSequences,
   type UnknownArchive,
-} from '../bundles/acceptBundle.ts';
-import { type ArchiveDependencies, fetchArchive, withScratchDirectory } from '../bundles/archives.ts';
+} from '../bundles/archives.ts';
 import { conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';

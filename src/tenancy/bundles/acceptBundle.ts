@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -19,17 +18,15 @@ import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.r
 import { auditEntry } from '../core/audit.ts';
 import { createQueue } from '../core/limiter.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
-import type { BundleStorage } from '../peers/bundleStorage.ts';
 import { listCheckIns } from '../store/agents.ts';
-import { findBundle, findUnknownDigests } from '../store/bundles.ts';
+import { findBundle } from '../store/bundles.ts';
 import type { BundleRow } from '../store/database.ts';
-import { findEnv, raiseSequences } from '../store/envs.ts';
+import { findEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
 import {
   type ArchiveDependencies,
-  fetchArchive,
   insertStoredBundle,
   refusedBundle,
   storeArchive,
@@ -315,87 +312,4 @@ async function judgeByPolicies(hosts: TellingHost[], { facts }: JudgedBundle) {
     return members.flatMap(({ id, name }) => warnings.map((warning) => ({ id, name, ...warning })));
   });
   return { refusals: common, refusing };
-}
-
-/** Fields of the manifest of an archive. */
-interface Identity {
-  env: string;
-  name: string;
-  version: string;
-  sequence: number;
-}
-
-/** An archive in the storage of which the store knows nothing: it was pushed after the backup that was restored. */
-export interface UnknownArchive {
-  sha256: string;
-  storedAt: number;
-  identity: Identity | null;
-}
-
-/** Identities of archives by digest, whose content never changes. */
-const identities = new WeakMap<BundleStorage, Map<string, Identity | null>>();
-
-/** The archives of which the store knows nothing, newest first. Throws PeerErrors. */
-export async function listUnknownArchives(deps: ArchiveDependencies, signal: AbortSignal): Promise<UnknownArchive[]> {
-  const stored = new Map((await deps.bundles.list()).map(({ sha256, storedAt }) => [sha256, storedAt]));
-  const known = identities.get(deps.bundles) ?? new Map<string, Identity | null>();
-  identities.set(deps.bundles, known);
-  const unknown: UnknownArchive[] = [];
-  for (const sha256 of await findUnknownDigests(deps.store, [...stored.keys()])) {
-    const identity = known.get(sha256) ?? (await readIdentity(deps, sha256, signal));
-    known.set(sha256, identity);
-    unknown.push({ sha256, storedAt: stored.get(sha256) ?? 0, identity });
-  }
-  return unknown.toSorted((one, other) => other.storedAt - one.storedAt || (one.sha256 < other.sha256 ? -1 : 1));
-}
-
-function readIdentity(deps: ArchiveDependencies, sha256: string, signal: AbortSignal): Promise<Identity | null> {
-  return withScratchDirectory(deps, async (scratch) => {
-    const [file, dir] = [join(scratch, 'archive'), join(scratch, 'files')];
-    try {
-      await fetchArchive(deps, { sha256, file, signal });
-    } catch (error) {
-      // A damaged archive, or one that was just removed; a storage that cannot be used is a PeerError.
-      if (error instanceof ApiError) return null;
-      throw error;
-    }
-    await mkdir(dir, { mode: 0o700 });
-    const readContents = () => unpack({ file, into: dir, limits: deps.settings.limits, signal });
-    const bundle = await readBundle({ sha: sha256, dir, readContents });
-    if ('refusal' in bundle) return null;
-    const { env, name, version, sequence } = bundle.manifest;
-    return { env, name, version, sequence };
-  });
-}
-
-/**
- * Raises the sequences of a held environment above the sequences of stored archives and of bundles that its hosts have
- * applied. A host is trusted only up to the sequences that were skipped after the restore. Throws PeerErrors.
- */
-export async function raiseShownSequences(deps: ArchiveDependencies, env: string, signal: AbortSignal): Promise<void> {
-  const row = await findEnv(deps.store, env);
-  if (row === null || row.held_since === null) return;
-  const archives = await listUnknownArchives(deps, signal);
-  const pushed = archives.flatMap(({ identity }) => (identity?.env === env ? [identity.sequence] : []));
-  const applied = (await appliedSequences(deps, env)).filter((sequence) => sequence <= row.last_sequence);
-  const shown = [...pushed, ...applied].reduce((highest, sequence) => Math.max(highest, sequence), 0);
-  if (shown > (row.pushed_sequence ?? 0)) await raiseInStore(deps, env, shown);
-}
-
-function raiseInStore({ store }: ArchiveDependencies, env: string, sequence: number): Promise<void> {
-  return store.transaction().execute((work) => raiseSequences(work, env, sequence));
-}
-
-/** The highest sequences that the hosts of an environment have applied, as they report. */
-async function appliedSequences({ store }: ArchiveDependencies, env: string): Promise<number[]> {
-  const sequences: number[] = [];
-  for (let after: string | null = null; ;) {
-    const page = await listCheckIns(store, { env, after, limit: PAGE_SIZE });
-    for (const { check_in } of page) {
-      const { highest_sequence } = check_in === null ? {} : (JSON.parse(check_in) as Partial<CheckInRequest>);
-      if (highest_sequence !== undefined) sequences.push(highest_sequence);
-    }
-    after = page.at(-1)?.id ?? null;
-    if (page.length < PAGE_SIZE) return sequences;
-  }
 }

@@ -3,8 +3,8 @@ import type { ComparisonDependencies } from './compareBundles.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, octets, routesFor } from '../http/operatorRoute.ts';
-import { acceptBundle, raiseShownSequences, withReceivedArchive } from './acceptBundle.ts';
-import { openArchive } from './archives.ts';
+import { acceptBundle, withReceivedArchive } from './acceptBundle.ts';
+import { openArchive, raiseShownSequences } from './archives.ts';
 import { addSignature, findPermitted, listBundles, listSignatures, readBundle, viewBundle } from './bundleList.ts';
 import {
   Bundle,

@@ -1,7 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { monotonicMs } from '../../core/clock.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { notFound, overloaded } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService, personActor } from '../core/audit.ts';
@@ -21,7 +19,6 @@ import type { Sealer } from '../keys/keyRing.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, type KnownPerson, type PersonClaims, SignInError } from '../peers/identityProvider.ts';
 import type { OperatorRow, SessionRow } from '../store/database.ts';
-import type { Store } from '../store/openStore.ts';
 import {
   addAuditEntry,
   claimSession,
@@ -29,7 +26,7 @@ import {
   envsOf,
   findOperator,
   findSession,
-  listDigests,
+  isKnownDigest,
   recordOperatorUse,
   updateSession,
 } from '../store/people.ts';
@@ -57,7 +54,7 @@ const TOKEN_USE_KEPT_MS = 60_000;
  */
 export async function authenticateOperator(deps: TokenDependencies, use: TokenUse): Promise<Operator | null> {
   const digest = digestOfToken(use.bearer);
-  const isKnown = digest !== null && (await isKnownDigest(deps, digest));
+  const isKnown = digest !== null && (await mayBeKnown(deps, digest));
   const row = isKnown ? await findOperator(deps.store, digest, deps.clock()) : null;
   if (row === null) return null;
   if (row.break_glass === 1) await tellBreakGlass(deps, row, use);
@@ -66,58 +63,11 @@ export async function authenticateOperator(deps: TokenDependencies, use: TokenUs
   return { id, name, permissions: [{ role, envs: envsOf(envs) }] };
 }
 
-/** Digests of tokens and cookies of a store that may be valid. */
-interface KnownDigests {
-  digests: ReadonlySet<string>;
-  /** The load that has not begun yet, which all unknown callers share. */
-  next: Promise<void> | null;
-  /** The newest load that has begun. */
-  newest: Promise<void>;
-  /** When the next load may begin, by the monotonic clock. */
-  earliestMs: number;
-  waiting: number;
-}
-
-const knownDigests = new WeakMap<Store, KnownDigests>();
-/** Milliseconds between two loads; they take at most a twentieth of the time. */
-const LOAD_PAUSE_MS = 50;
-const LOAD_SHARE = 0.05;
-/** Number of unknown callers that may wait for a load. */
-const MAX_UNKNOWN = 1000;
-
-/**
- * False for a token or cookie that does not exist, without a query for each. The digests are loaded after the call has
- * arrived, because another instance may just have created it. All unknown callers share one load.
- */
-async function isKnownDigest({ store, clock }: AuditDependencies, digest: string): Promise<boolean> {
-  const known = knownDigests.get(store) ?? {
-    ...{ digests: new Set<string>(), next: null, newest: Promise.resolve() },
-    ...{ earliestMs: 0, waiting: 0 },
-  };
-  knownDigests.set(store, known);
-  if (known.digests.has(digest)) return true;
-  if (known.waiting >= MAX_UNKNOWN) throw overloaded('too many unknown tokens');
-  known.waiting++;
-  try {
-    await (known.next ??= loadDigests(known, store, clock));
-  } finally {
-    known.waiting--;
-  }
-  return known.digests.has(digest);
-}
-
-async function loadDigests(known: KnownDigests, store: Store, clock: () => number): Promise<void> {
-  await known.newest.catch(() => undefined);
-  await setTimeout(Math.max(0, known.earliestMs - monotonicMs()));
-  known.next = null;
-  const begin = monotonicMs();
-  const load = async () => {
-    known.digests = new Set(await listDigests(store, clock()));
-  };
-  known.newest = load().finally(() => {
-    known.earliestMs = monotonicMs() + Math.max(LOAD_PAUSE_MS, (monotonicMs() - begin) / LOAD_SHARE);
-  });
-  await known.newest;
+/** False for a token or cookie that does not exist. Throws 503 while too many unknown ones wait. */
+async function mayBeKnown({ store, clock }: AuditDependencies, digest: string): Promise<boolean> {
+  const isKnown = await isKnownDigest(store, clock, digest);
+  if (isKnown === null) throw overloaded('too many unknown tokens');
+  return isKnown;
 }
 
 /** A caller as the API returns it, with the role that it has at least in every one of its environments. */
@@ -158,7 +108,7 @@ const SESSION_USE_KEPT_MS = 30_000;
  */
 export async function authenticateSession(deps: SessionDependencies, secret: string): Promise<Operator | null> {
   const digest = digestOfSession(secret);
-  const isKnown = digest !== null && (await isKnownDigest(deps, digest));
+  const isKnown = digest !== null && (await mayBeKnown(deps, digest));
   const row = isKnown ? await findSession(deps.store, digest) : null;
   const person = await personOf(deps, row);
   if (row !== null && person !== null) await keepSessionUse(deps, row);

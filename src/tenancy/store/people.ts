@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+import { monotonicMs } from '../../core/clock.ts';
 import type { AuditRow, OperatorRow, SessionRow } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
 import type { Store } from './openStore.ts';
@@ -68,7 +70,7 @@ function valid(store: Store, now: number) {
 }
 
 /** Digests of all operator tokens and session cookies that may be valid. */
-export async function listDigests(store: Store, now: number): Promise<string[]> {
+async function listDigests(store: Store, now: number): Promise<string[]> {
   const [tokens, cookies] = await Promise.all([
     valid(store, now).clearSelect().select('token_sha256 as digest').execute(),
     store.selectFrom('sessions').select('secret_sha256 as digest').execute(),
@@ -234,4 +236,59 @@ export async function newestChanges(
 export async function revokeAllOperators(work: Store, now: number): Promise<number> {
   const update = work.updateTable('operators').set({ revoked_at: now }).where('revoked_at', 'is', null);
   return Number((await update.executeTakeFirstOrThrow()).numUpdatedRows);
+}
+
+/** Digests of tokens and cookies of a store that may be valid. */
+interface KnownDigests {
+  digests: ReadonlySet<string>;
+  /** The load that has not begun yet, which all unknown callers share. */
+  next: Promise<void> | null;
+  /** The newest load that has begun. */
+  newest: Promise<void>;
+  /** When the next load may begin, by the monotonic clock. */
+  earliestMs: number;
+  waiting: number;
+}
+
+const knownDigests = new WeakMap<Store, KnownDigests>();
+/** Milliseconds between two loads; they take at most a twentieth of the time. */
+const LOAD_PAUSE_MS = 50;
+const LOAD_SHARE = 0.05;
+/** Number of unknown callers that may wait for a load. */
+const MAX_UNKNOWN = 1000;
+
+/**
+ * False for a token or cookie that does not exist, without a query for each. The digests are loaded after the call has
+ * arrived, because another instance may just have created it. All unknown callers share one load; null if too
+ * many wait for it already.
+ */
+export async function isKnownDigest(store: Store, clock: () => number, digest: string): Promise<boolean | null> {
+  const known = knownDigests.get(store) ?? {
+    ...{ digests: new Set<string>(), next: null, newest: Promise.resolve() },
+    ...{ earliestMs: 0, waiting: 0 },
+  };
+  knownDigests.set(store, known);
+  if (known.digests.has(digest)) return true;
+  if (known.waiting >= MAX_UNKNOWN) return null;
+  known.waiting++;
+  try {
+    await (known.next ??= loadDigests(known, store, clock));
+  } finally {
+    known.waiting--;
+  }
+  return known.digests.has(digest);
+}
+
+async function loadDigests(known: KnownDigests, store: Store, clock: () => number): Promise<void> {
+  await known.newest.catch(() => undefined);
+  await setTimeout(Math.max(0, known.earliestMs - monotonicMs()));
+  known.next = null;
+  const begin = monotonicMs();
+  const load = async () => {
+    known.digests = new Set(await listDigests(store, clock()));
+  };
+  known.newest = load().finally(() => {
+    known.earliestMs = monotonicMs() + Math.max(LOAD_PAUSE_MS, (monotonicMs() - begin) / LOAD_SHARE);
+  });
+  await known.newest;
 }
