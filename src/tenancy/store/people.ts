@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import { monotonicMs } from '../../core/clock.ts';
 import type { AuditRow, OperatorRow, SessionRow } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
 import type { Store } from './openStore.ts';
@@ -281,14 +280,14 @@ export async function isKnownDigest(store: Store, clock: () => number, digest: s
 
 async function loadDigests(known: KnownDigests, store: Store, clock: () => number): Promise<void> {
   await known.newest.catch(() => undefined);
-  await setTimeout(Math.max(0, known.earliestMs - monotonicMs()));
+  await setTimeout(Math.max(0, known.earliestMs - performance.now()));
   known.next = null;
-  const begin = monotonicMs();
+  const begin = performance.now();
   const load = async () => {
     known.digests = new Set(await listDigests(store, clock()));
   };
   known.newest = load().finally(() => {
-    known.earliestMs = monotonicMs() + Math.max(LOAD_PAUSE_MS, (monotonicMs() - begin) / LOAD_SHARE);
+    known.earliestMs = performance.now() + Math.max(LOAD_PAUSE_MS, (performance.now() - begin) / LOAD_SHARE);
   });
   await known.newest;
 }
