@@ -27,7 +27,7 @@ import type { State, VerifiedImage } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Vault } from '../secrets/vault.ts';
-import { maxPauseS, type Registries, registryLoginsOf } from '../engine/registries.ts';
+import { lastingPauses, pausesIn, type Registries, registryLoginsOf } from '../engine/registries.ts';
 import type { Decision } from '../journal/trace.rules.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { AgentCargo, Carried } from '../release/orchestrator.ts';
@@ -107,20 +107,13 @@ function repositoryOf({ registry, repository }: Pick<ImageReference, 'registry' 
   return `${registry}/${repository}`;
 }
 
-/** The pauses of registries that last; a longer one than is ever kept means that the clock was set back. */
-function pausesIn({ registry_pauses: kept = [] }: Readonly<State>): Map<string, number> {
-  const ends = kept.map(({ host, until }) => [host, Date.parse(until)] as const);
-  return new Map(ends.filter(([, until]) => until <= Date.now() + maxPauseS * 1000));
-}
-
-/** Writes what is new into state.json; names of hosts that contain a secret are left out. */
+/** Writes what is new into state.json. */
 async function remember(
   { state, vault }: ImageDependencies,
   memory: ImageMemory,
   pauses: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const lasting = [...pauses].filter(([host, until]) => until > Date.now() && vault.isSecretFree(host));
-  const registry_pauses = lasting.map(([host, until]) => ({ host, until: new Date(until).toISOString() }));
+  const registry_pauses = lastingPauses(pauses, vault);
   const { registry_pauses: before = [] } = state.state;
   if (!memory.isChanged && registry_pauses.length === 0 && before.length === 0) return;
   await state.update({ trusted_images: memory.entries(), registry_pauses });

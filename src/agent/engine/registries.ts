@@ -18,6 +18,7 @@ import { loginFor, type LoginScope, scopeOf } from '../../registry/imageReferenc
 import { type RegistryAccess, type RegistryAnswer, RegistryError } from '../../registry/repository.ts';
 import type { Settings } from '../config/settings.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
+import type { State } from '../state/state.rules.ts';
 import { errorCodeOf } from '../transport/httpRequest.ts';
 import type { SystemRoots } from '../transport/trustStore.ts';
 
@@ -114,7 +115,7 @@ const maxSockets = 16;
 const maxWaitS = 10;
 
 /** Limits the effect of a wrong header, in seconds. */
-export const maxPauseS = 3600;
+const maxPauseS = 3600;
 
 /** Calls of one request that a host answers with a short pause. */
 const maxTries = 3;
@@ -142,6 +143,21 @@ async function getWithPauses(call: () => Promise<RegistryAnswer>, { host, pauses
       );
     if (tries === maxTries) return answer;
   }
+}
+
+/** The pauses in state.json; one that ends later than any that is kept means that the clock was set back. */
+export function pausesIn({ registry_pauses: kept = [] }: Readonly<State>): Map<string, number> {
+  const ends = kept.map(({ host, until }) => [host, Date.parse(until)] as const);
+  return new Map(ends.filter(([, until]) => until <= Date.now() + maxPauseS * 1000));
+}
+
+/** The pauses that last, for state.json; names of hosts that contain a secret are left out. */
+export function lastingPauses(
+  pauses: ReadonlyMap<string, number>,
+  vault: Vault,
+): NonNullable<State['registry_pauses']> {
+  const lasting = [...pauses].filter(([host, until]) => until > Date.now() && vault.isSecretFree(host));
+  return lasting.map(([host, until]) => ({ host, until: new Date(until).toISOString() }));
 }
 
 function pauseEnd(host: string, pauses: Pauses['pauses']): string {
