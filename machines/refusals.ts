@@ -53,7 +53,7 @@ export const refusals = {
     cure: 'give the volume another name, or save its data and remove it by hand: compose would delete the volume to change it',
   },
   DISK_INSUFFICIENT: {
-    meaning: 'a filesystem that the pull fills has too little free space',
+    meaning: 'a filesystem has too little free space for the pull, or a step has filled it',
     cure: 'remove images that no container uses (`sudo docker image prune --all`), free other space on the host, or correct `disk_need_bytes`',
   },
   LEASE_SHAPE: {

@@ -16,7 +16,7 @@ interface NetworkPlan {
 
 interface PlanInput {
   wanted: NetworkDefinitions;
-  /** Definitions by another release that the engine may still have. */
+  /** Definitions of the applied release and of the attempt, by which networks of the engine may have been created. */
   asked: NetworkDefinitions;
   networks: readonly DefinedNetwork[];
   /** Containers that do not belong to the project's services. */

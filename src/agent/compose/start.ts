@@ -42,7 +42,7 @@ export async function startContainers(
   return startRelease(deps, { sha, fingerprints: release.services }, signal);
 }
 
-/** Throws COMPOSE_REFUSED when the healthcheck of an image that was just pulled demands more time than this host waits. */
+/** Throws COMPOSE_REFUSED when the healthcheck of an image demands more time than this host waits; now all images are here. */
 async function refuseLongWait(deps: ComposeDependencies, { written }: RenderedModel): Promise<void> {
   const { settings, vault } = deps;
   const services = written.map((each) => ({ ...each, image: each.image && vault.reveal(each.image) }));
@@ -52,8 +52,8 @@ async function refuseLongWait(deps: ComposeDependencies, { written }: RenderedMo
 }
 
 /**
- * Throws COMPOSE_REFUSED when the image's user cannot read a config or secret, and names images for another processor:
- * a plan can check both only for local images.
+ * Validates the images that this tick pulled, which the plan could not read: COMPOSE_REFUSED if the image's user cannot
+ * read a config or secret. For a bundle that is applied already, and for another processor, it only warns.
  */
 async function judgePulledImages(
   deps: ComposeDependencies,

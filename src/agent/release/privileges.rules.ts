@@ -92,11 +92,11 @@ function grantNothing<T extends string>(keys: T): Record<Words<T>, null> {
 
 /**
  * The effect of each service key on its container. Together with `serviceKeys`, which validates the files and the
- * rendered model, it is the table of keys for all three. A key that the policy allows and that is missing here does not
+ * rendered model, it is the one table of keys. A key that the policy allows and that is missing here does not
  * compile. `null`: the key grants nothing over the host, or another row reads it.
  */
 const keyReaders: Readonly<Record<ServiceKey, KeyReaders | null>> = {
-  volumes: { may: mayMount, must: mustMount, has: hasMounts }, // the four keys below are read here too
+  volumes: { may: mayMount, must: mustMount, has: hasMounts }, // and volumes_from, configs, secrets, use_api_socket
   network_mode: {
     may: (rendered) => networkAllowance(rendered).may,
     must: (rendered) => {
@@ -171,7 +171,7 @@ const keyReaders: Readonly<Record<ServiceKey, KeyReaders | null>> = {
     has: ({ container: { HostConfig }, created: { isPodman } }) =>
       isPodman ? [] : parentFacts(HostConfig.CgroupParent ?? ''),
   },
-  ...grantNothing('volumes_from configs secrets use_api_socket networks deploy'), // read with the keys above
+  ...grantNothing('volumes_from configs secrets use_api_socket networks deploy'), // read as `volumes` and `network_mode`, `deploy` as `gpus`
   ...grantNothing(
     'annotations attach blkio_config build command container_name cpu_count cpu_percent cpu_period cpu_quota',
   ),

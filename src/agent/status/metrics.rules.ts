@@ -36,7 +36,11 @@ export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[
     info('deployd_build', 'Version of the agent.', { version: trace.version }),
     counter('deployd_ticks', 'Ticks by how they ended.', samplesBy('outcome', counts.ticks)),
     counter('deployd_refusals', 'Refusals by code.', samplesBy('code', counts.refusals)),
-    gauge('deployd_last_tick_timestamp_seconds', 'When a tick last ended so.', samplesBy('outcome', counts.lastTicks)),
+    gauge(
+      'deployd_last_tick_timestamp_seconds',
+      'Time of the last tick with this outcome.',
+      samplesBy('outcome', counts.lastTicks),
+    ),
     gauge('deployd_tick_duration_seconds', 'How long the last tick took.', [{ value: trace.ms / 1000 }]),
     gauge('deployd_step_duration_seconds', 'How long each state of the last tick took.', stepSamples(trace)),
     ...(sendsTraces ? [exportMetric(counts)] : []),
@@ -68,7 +72,9 @@ export function labelledBy(namedEnv: string | null, families: readonly MetricFam
 function stateMetrics(state: Readonly<State>, isStale: boolean): MetricFamily[] {
   const inSync = Number(!isStale && outOfSyncReason(state) === null);
   return [
-    gauge('deployd_in_sync', '1 when the host runs what it should, well.', [{ value: inSync }]),
+    gauge('deployd_in_sync', '1 when the host runs the desired bundle and all its services are healthy.', [
+      { value: inSync },
+    ]),
     gauge('deployd_failing', '1 while the desired bundle has failed.', [{ value: Number(state.failing !== null) }]),
     gauge('deployd_pending_reports', 'Reports not delivered yet.', [{ value: state.pending_reports.length }]),
     ...timestamp('deployd_last_check_in_timestamp_seconds', 'Last check-in.', state.last_check_in?.at),

@@ -94,7 +94,7 @@ export type Lane = 'agent' | 'download' | 'operator' | 'stream' | 'push';
  * Streams and pushes are counted in addition.
  */
 const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1, stream: 0.25, push: 0.02 };
-/** Largest number of concurrent requests of one caller: a token, a session or a host. */
+/** Largest number of concurrent requests of one caller: a host, a token, or a person with all of their sessions. */
 const placesOfCaller: Record<Lane, number> = { agent: 8, download: 4, operator: 20, stream: 10, push: 2 };
 /** The callers who alone get the rest of a lane, and the share of its places that all other callers can take. */
 const reserves: Partial<Record<Lane, { for: CallerKind; others: number }>> = {

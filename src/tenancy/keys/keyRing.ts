@@ -17,7 +17,7 @@ import { backendPrefix, serviceRole } from './secretstoreRoles.rules.ts';
 /** Signs with ECDSA on P-256, which OpenBao, Vault and all JOSE libraries support. */
 export const algorithm = 'ES256';
 
-/** The keys of the service; each instance reads them again once a minute. */
+/** The keys of the service at one moment; `FollowedKeyRing` reads them again. */
 export interface KeyRing {
   /** Returns the current signing key with its id. */
   signer: (now: number) => { kid: string; key: CryptoKey };
@@ -51,7 +51,7 @@ export async function addKey(store: Store, keyFile: Uint8Array, activeFrom: numb
   return kid;
 }
 
-/** Deletes the keys whose signatures have all expired. */
+/** Deletes the keys whose signatures have all expired; only `keys rotate` does so. */
 export async function deleteExpiredKeys(store: Store, now: number): Promise<void> {
   const expired = expiredKeys(await listSigningKeys(store), now);
   if (expired.length > 0) await deleteSigningKeys(store, expired);

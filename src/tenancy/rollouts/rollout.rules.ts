@@ -78,8 +78,8 @@ export function failuresOf({ waves }: RolloutProgress, started: number): number 
 }
 
 /**
- * True if a wave may pass: at least one host is verified at present, no host is pending, and the failed and lost hosts
- * are within the limit. Absent hosts are skipped only at the deadline.
+ * True if a wave may pass: at least one host is verified at present, no host is awaited, and the failed and offline
+ * hosts are within the limit. Absent hosts are skipped only at the deadline.
  */
 export function isSuccessful(
   progress: RolloutProgress,

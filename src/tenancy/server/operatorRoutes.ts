@@ -45,7 +45,8 @@ declare module 'fastify' {
 /** Statuses of errors that the audit log records. */
 const auditedStatuses = [403, 409, 422];
 
-/** Registers the routes of the operators' API. All calls are authenticated, authorized and audited here. */
+/** Registers the routes of the operators' API. All calls are authenticated and authorized here, and refused
+ * ones audited; what succeeds writes its own entry. */
 export function registerOperatorRoutes<Deps extends SessionDependencies>(
   app: FastifyInstance,
   deps: Deps,
