@@ -94,7 +94,7 @@ export const rollout = setup({
       },
     },
     done: { type: 'final', description: 'The bundle is the desired bundle of the environment, for every host.' },
-    aborted: { type: 'final', description: 'The previous content is desired again, for every host.' },
+    aborted: { type: 'final', description: 'The previous content is desired again; hosts that still run it keep it.' },
   },
 });
 

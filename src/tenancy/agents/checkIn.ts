@@ -6,8 +6,9 @@ import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts'
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { desiredShaOf, outcomeAfterCheckIn } from '../rollouts/rollout.rules.ts';
 import { type AgentRow, type CheckInFacts, findAgent, recordCheckIn, recordRefusal } from '../store/agents.ts';
-import { changeBackend, findBackend, isMove, placeInSwarm } from '../store/backends.ts';
-import type { BackendRow, HostHistory, HostOutcome } from '../store/database.ts';
+import { changeBackend, findBackend, isMove, listManagers, placeInSwarm } from '../store/backends.ts';
+import { findBundle, groupOf } from '../store/bundles.ts';
+import type { BackendRow, BundleRow, HostHistory, HostOutcome } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -62,7 +63,7 @@ export async function checkIn(deps: CheckInDependencies, call: CheckInCall): Pro
         ? await keep(deps.store, agent, facts)
         : await keepWithChanges(deps, agent, { ...facts, event: verdict.event });
     // Otherwise the backend changed concurrently: read its row again.
-    if (kept !== null) return answerOf(kept, request);
+    if (kept !== null) return answerOf(deps.store, kept, request);
   }
 }
 
@@ -180,9 +181,13 @@ function outcomeOf({ rollout_sha, rollout_outcome }: AgentRow, request: CheckInR
   return outcomeAfterCheckIn(rollout_outcome, { appliedSha, healthy }, rollout_sha);
 }
 
-function answerOf(agent: AgentRow, { applied_sha: appliedSha, swarm }: CheckInRequest): CheckInAnswer {
+async function answerOf(
+  store: Store,
+  agent: AgentRow,
+  { applied_sha: appliedSha, swarm }: CheckInRequest,
+): Promise<CheckInAnswer> {
   const { id, env, production, state, purge_volumes } = agent;
-  const desired = desiredBundle(agent, appliedSha);
+  const desired = await desiredBundle(store, agent, appliedSha);
   const isFollower = swarm?.leader === false;
   const isHeld = agent.held_since !== null;
   const orders = ordersOf({ state, purgeVolumes: purge_volumes === 1, isFollower, appliedSha, isHeld, desired });
@@ -190,13 +195,32 @@ function answerOf(agent: AgentRow, { applied_sha: appliedSha, swarm }: CheckInRe
 }
 
 /** The desired bundle of a host; null if there is none. */
-function desiredBundle(agent: AgentRow, appliedSha: string | null): OrderFacts['desired'] {
+async function desiredBundle(store: Store, agent: AgentRow, appliedSha: string | null): Promise<OrderFacts['desired']> {
   const { desired_sha, rollout_sha, rollout_state } = agent;
   const joined = rollout_sha === null || rollout_state === null ? null : { sha256: rollout_sha, state: rollout_state };
   const sha256 = desiredShaOf({ envSha: desired_sha, joined, appliedSha });
-  const [sizeBytes, emergency] =
+  const [sizeBytes, emergency, group] =
     sha256 === rollout_sha
-      ? [agent.rollout_size, agent.rollout_emergency]
-      : [agent.desired_size, agent.desired_emergency];
-  return sha256 === null || sizeBytes === null ? null : { sha256, sizeBytes, emergency: emergency === 1 };
+      ? [agent.rollout_size, agent.rollout_emergency, agent.rollout_same_as]
+      : [agent.desired_size, agent.desired_emergency, agent.desired_same_as];
+  if (sha256 === null || sizeBytes === null) return null;
+  const kept = group === null || sha256 === appliedSha ? null : await findKept(store, agent, { appliedSha, group });
+  if (kept !== null) return { sha256: kept.sha256, sizeBytes: kept.size_bytes, emergency: kept.emergency === 1 };
+  return { sha256, sizeBytes, emergency: emergency === 1 };
+}
+
+/**
+ * The bundle that a host runs, if it belongs to the group of the desired one and need not be replaced; null otherwise.
+ * The managers of a swarm have one desired bundle: they keep theirs only if all run the same.
+ */
+async function findKept(
+  store: Store,
+  agent: AgentRow,
+  { appliedSha, group }: { appliedSha: string | null; group: string },
+): Promise<BundleRow | null> {
+  const managers = agent.swarm_id === null ? [] : await listManagers(store, agent);
+  const others = managers.filter(({ id }) => id !== agent.id).map(({ applied_sha }) => applied_sha);
+  const [sha256, ...more] = new Set([appliedSha, ...others].filter((sha) => sha !== null));
+  const bundle = sha256 === undefined || more.length > 0 ? null : await findBundle(store, sha256);
+  return bundle !== null && groupOf(bundle) === group ? bundle : null;
 }

@@ -135,6 +135,7 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
     variables: JSON.stringify(variables),
     profiles: JSON.stringify(profiles),
     replaces: null,
+    same_as: null,
   };
 }
 

@@ -11,7 +11,7 @@ import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import { storageError } from '../peers/bundleStorage.ts';
-import { findBundle, findReplacement } from '../store/bundles.ts';
+import { findBundle, findReplacement, groupOf } from '../store/bundles.ts';
 import type { BundleRow, EnvRow } from '../store/database.ts';
 import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
@@ -170,7 +170,8 @@ function rowOf(
   { base, packed, sequence }: { base: BundleRow; packed: RepackedBundle; sequence: number },
 ): BundleRow {
   const { sha256, sizeBytes } = packed;
-  return { ...base, sha256, sequence, size_bytes: sizeBytes, received_at: clock(), received_from: caller.actor };
+  const received = { received_at: clock(), received_from: caller.actor };
+  return { ...base, sha256, sequence, size_bytes: sizeBytes, ...received, same_as: null };
 }
 
 /**
@@ -221,7 +222,7 @@ export function resequenceBundle(
     const { sha256, sizeBytes } = packed;
     await storeArchive(deps, { sha256, file: into });
     const received = { received_at: deps.clock(), received_from: receivedFrom, replaces: null };
-    return { ...bundle, sha256, sequence, size_bytes: sizeBytes, ...received };
+    return { ...bundle, sha256, sequence, size_bytes: sizeBytes, ...received, same_as: groupOf(bundle) };
   });
 }
 

@@ -8,7 +8,7 @@ import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
-import { findBundle } from '../store/bundles.ts';
+import { findBundle, findGroups } from '../store/bundles.ts';
 import type {
   BackendRow,
   BundleRow,
@@ -372,13 +372,17 @@ export async function readDesired(store: Store, names: readonly string[] | null)
   const [envs, rollouts] = await Promise.all([listEnvs(store, names), listActiveRollouts(store, names)]);
   const envShas = new Map(envs.map((env) => [env.name, env.desired_sha]));
   const byId = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
+  const targets = [...envs.map((env) => env.desired_sha), ...rollouts.map(({ sha256 }) => sha256)];
+  const groups = await findGroups(store, [...new Set(targets.filter((sha256) => sha256 !== null))]);
   return {
     envs,
     rollouts,
     of: ({ env, rollout_id, rollout_wave, applied_sha: appliedSha }) => {
       const rollout = byId.get(rollout_id ?? '') ?? null;
       const joined = rollout !== null && rollout_wave !== null && rollout_wave < rollout.started ? rollout : null;
-      return desiredShaOf({ envSha: envShas.get(env) ?? null, joined, appliedSha });
+      const sha256 = desiredShaOf({ envSha: envShas.get(env) ?? null, joined, appliedSha });
+      const group = groups.get(sha256 ?? '');
+      return group !== undefined && group === groups.get(appliedSha ?? '') ? appliedSha : sha256;
     },
   };
 }

@@ -16,6 +16,8 @@ export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, A
   /** Bytes; null if there is no desired bundle. */
   desired_size: number | null;
   desired_emergency: number | null;
+  /** The bundle from which the desired one differs only by its sequence; null for none. */
+  desired_same_as: string | null;
   /** When a restore held its environment; null if it is not held. */
   held_since: number | null;
   /** The recorded settings of its environment, as JSON; null if nothing was recorded. */
@@ -48,6 +50,7 @@ interface JoinedRollout {
   /** Bytes of its bundle. */
   rollout_size: number | null;
   rollout_emergency: number | null;
+  rollout_same_as: string | null;
 }
 
 /** Reads a backend for one of its calls; null if there is none. */
@@ -84,6 +87,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
       'held_since',
     ])
     .select(['bundles.size_bytes as desired_size', 'bundles.emergency as desired_emergency'])
+    .select(['bundles.same_as as desired_same_as', 'rollout_bundles.same_as as rollout_same_as'])
     .select(['backends.rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
     .select(['differing', 'bundle_trusts.trust as expected'])
     .select([

@@ -68,6 +68,24 @@ export async function findBundle(store: Store, sha256: string): Promise<BundleRo
   return (await store.selectFrom('bundles').selectAll().where('sha256', '=', sha256).executeTakeFirst()) ?? null;
 }
 
+/** A group of bundles that differ only by their sequences is named by the digest of its first one. */
+export function groupOf({ sha256, same_as }: Pick<BundleRow, 'sha256' | 'same_as'>): string {
+  return same_as ?? sha256;
+}
+
+/** The groups of all bundles that differ only by their sequences from one of some bundles, by digest. */
+export async function findGroups(store: Store, digests: readonly string[]): Promise<Map<string, string>> {
+  if (digests.length === 0) return new Map();
+  const first = store.selectFrom('bundles').select('same_as').where('sha256', 'in', digests);
+  const groups = first.where('same_as', 'is not', null).$narrowType<{ same_as: string }>();
+  const rows = await store
+    .selectFrom('bundles')
+    .select(['sha256', 'same_as'])
+    .where((eb) => eb.or([eb('sha256', 'in', groups), eb('same_as', 'in', groups)]))
+    .execute();
+  return new Map(rows.map((row) => [row.sha256, groupOf(row)]));
+}
+
 /** The newest bundle of an environment; null if there is none. */
 export async function findNewestBundle(store: Store, env: string): Promise<BundleRow | null> {
   return (await newestOf(store, env).executeTakeFirst()) ?? null;

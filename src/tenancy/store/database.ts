@@ -102,6 +102,8 @@ export interface BundleTable {
    * desired.
    */
   replaces: string | null;
+  /** Digest of the first bundle from which it differs only by its sequence; null for none. */
+  same_as: Generated<string | null>;
 }
 
 /** Deleted with their bundle. */
@@ -291,7 +293,7 @@ export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
 export type BundleRow = Selectable<BundleTable>;
 /** A bundle in a list, without its variables and profiles, which may be long. */
-export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces'>;
+export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces' | 'same_as'>;
 export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;

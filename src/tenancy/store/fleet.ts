@@ -126,8 +126,16 @@ function isOutdated(where: Where) {
       )
       .select('envs.name')
       .whereRef('envs.name', '=', 'backends.env')
-      .where(sql<boolean>`${desired} <> coalesce(applied_sha, '')`),
+      .where(sql<boolean>`${desired} <> coalesce(applied_sha, '')`)
+      .where(sql<boolean>`not ${isSame(desired)}`),
   );
+}
+
+/** True if the applied bundle differs from the desired one only by its sequence. */
+function isSame(desired: RawBuilder<unknown>) {
+  return sql<boolean>`exists (select 1 from bundles as one join bundles as other
+    on other.sha256 = one.same_as or other.same_as = one.same_as
+    where one.sha256 = ${desired} and other.sha256 = applied_sha)`;
 }
 
 const groupColumns = [

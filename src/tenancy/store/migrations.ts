@@ -28,6 +28,7 @@ export const migrations: Record<string, Migration> = {
   '0023-audit-counts': { up: addAuditCounts },
   '0024-webhook-queues': { up: addWebhookQueues },
   '0025-rollout-members': { up: addRolloutMembers },
+  '0026-same-bundles': { up: addSameBundles },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -558,6 +559,17 @@ async function addRolloutMembers({ schema }: Kysely<unknown>): Promise<void> {
     .on('backends')
     .columns(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'rollout_wave'])
     .columns(['deferred_by', 'differing', 'last_seen_at', 'search', 'id'])
+    .execute();
+}
+
+/** The bundle from which another one differs only by its sequence. */
+async function addSameBundles({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('bundles').addColumn('same_as', 'text').execute();
+  await schema
+    .createIndex('bundles_by_same')
+    .on('bundles')
+    .columns(['same_as'])
+    .where('same_as', 'is not', null)
     .execute();
 }
 
