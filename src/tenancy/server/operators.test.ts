@@ -2,6 +2,7 @@ import { accountTests } from '../../../fixtures/suites/tenancy/api/accountTests.
 import { envTests } from '../../../fixtures/suites/tenancy/api/envTests.ts';
 import { extremeTests } from '../../../fixtures/suites/tenancy/api/extremeTests.ts';
 import { fleetTests } from '../../../fixtures/suites/tenancy/api/fleetTests.ts';
+import { hostNameTests } from '../../../fixtures/suites/tenancy/api/hostNameTests.ts';
 import { listTests } from '../../../fixtures/suites/tenancy/api/listTests.ts';
 import { permissionTests } from '../../../fixtures/suites/tenancy/api/permissionTests.ts';
 import { repackTests } from '../../../fixtures/suites/tenancy/api/repackTests.ts';
@@ -17,6 +18,7 @@ afterAll(() => service.stop());
 describe('envs', () => envTests(() => service));
 describe('accounts', () => accountTests(() => service));
 describe('a fleet', () => fleetTests(() => service));
+describe('names of hosts', () => hostNameTests(() => service));
 describe('lists', () => listTests(() => service));
 describe('a new version of a secret', () => repackTests(() => service));
 describe('signatures', () => signatureTests(() => service));
