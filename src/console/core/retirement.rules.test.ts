@@ -39,7 +39,7 @@ it.each([
   [['retiring'], 'The leader of its swarm takes everything down'],
   [['active'], 'Its agent ends; what the other managers of its swarm run stays'],
 ] as const)('a retirement where the other managers are %j begins with: %s', (states, name) => {
-  const managers = states.map((state) => ({ id: state, site: 'fra', state, leader: false }));
+  const managers = states.map((state) => ({ id: state, host_name: null, site: 'fra', state, leader: false }));
   expect(
     retirementSteps({ state: 'active', finished: [], pending_steps: [], managers, secrets_destroy_at: null })[0],
   ).toMatchObject({ name });
@@ -59,6 +59,12 @@ it.each<[boolean, { active?: number; retiring?: number; retired?: number; invite
   [true, { active: 2 }, ['active']],
   [false, { active: 2 }, ['retiring']],
 ])('is the last host: %j, if the environment has %j and its swarm the managers %j', (isLast, counts, states) => {
-  const managers = states.map((state) => ({ id: state, site: 'fra', state: state as 'active', leader: false }));
+  const managers = states.map((state) => ({
+    id: state,
+    host_name: null,
+    site: 'fra',
+    state: state as 'active',
+    leader: false,
+  }));
   expect(isLastHost({ state: 'active', managers }, counts)).toBe(isLast);
 });

@@ -25,7 +25,7 @@ it.each<[boolean, Parameters<typeof isShared>[0]['managers'][number]['state'][]]
   [false, ['retiring', 'retiring']],
   [true, ['retiring', 'offline']],
 ])('what a host runs is shared (%s) where the other managers are %j', (shared, states) => {
-  expect(isShared({ managers: states.map((state) => ({ id: state, site: 'fra', state, leader: false })) })).toBe(
-    shared,
-  );
+  expect(
+    isShared({ managers: states.map((state) => ({ id: state, host_name: null, site: 'fra', state, leader: false })) }),
+  ).toBe(shared);
 });

@@ -35,9 +35,17 @@ const Leftover = Nullable(
   }),
 );
 
+const HostName = Nullable(
+  Type.String({
+    description:
+      'Name of its host, as the newest check-in reports it, in printable ASCII; null before the first check-in. Names are not unique.',
+  }),
+);
+
 const backend = {
   id: Uuid,
   env: EnvName,
+  host_name: HostName,
   site: Type.String(),
   laptop: Type.Boolean(),
   transport: Transport,
@@ -122,7 +130,7 @@ const PendingStep = Type.Object(
 );
 
 const Manager = Type.Object(
-  { id: Uuid, site: Type.String(), state: State, leader: Type.Boolean() },
+  { id: Uuid, host_name: HostName, site: Type.String(), state: State, leader: Type.Boolean() },
   { title: 'Manager' },
 );
 
@@ -156,7 +164,7 @@ export const BackendList = Type.Object(
 );
 export type BackendList = Static<typeof BackendList>;
 
-const columns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
+const columns = ['id', 'host_name', 'site', 'state', 'last_seen_at', 'agent_version'];
 
 /** Filters of a list of backends; all must match. */
 export const BackendQuery = Body({
@@ -167,7 +175,12 @@ export const BackendQuery = Body({
   q: Type.Optional({
     ...Line,
     description:
-      'A part of the site, of the value of a label or of the version of the agent, or the beginning of the id.',
+      'A part of the name of the host, of the site, of the value of a label or of the version of the agent, or the beginning of the id.',
+  }),
+  host: Type.Optional({
+    ...Line,
+    description:
+      'Only hosts that this text names: the name of the host, its name before the first dot, or at least the first 8 characters of the id. Ignores case.',
   }),
   behind: Type.Optional(
     Type.Boolean({ default: false, description: 'True: only hosts that do not run the desired bundle.' }),

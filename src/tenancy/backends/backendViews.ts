@@ -30,6 +30,7 @@ export function backendView(
   return {
     id,
     env,
+    host_name: row.host_name || null,
     site,
     laptop: row.laptop === 1,
     transport,
@@ -143,8 +144,8 @@ function deafness(row: BackendRow, now: number): string | null {
 }
 
 function managerView(row: BackendRow): BackendDetails['managers'][number] {
-  const { id, site, state } = row;
-  return { id, site, state, leader: swarmOf(row)?.leader ?? false };
+  const { id, host_name, site, state } = row;
+  return { id, host_name: host_name || null, site, state, leader: swarmOf(row)?.leader ?? false };
 }
 
 /**

@@ -20,6 +20,7 @@ interface BackendsQuery {
   env?: string | undefined;
   states?: readonly BackendState[] | undefined;
   search?: string | undefined;
+  host?: string | undefined;
   isBehind?: boolean | undefined;
   isSick?: boolean | undefined;
   isCloned?: boolean | undefined;
@@ -38,7 +39,7 @@ interface BackendsQuery {
  */
 export async function listBackends(
   deps: BackendDependencies,
-  { operator, env, states, search = '', deferredBy, swarmId, ...page }: BackendsQuery,
+  { operator, env, states, search = '', host, deferredBy, swarmId, ...page }: BackendsQuery,
 ): Promise<{ backends: Backend[]; next: string | null }> {
   const { order, limit, isBehind = false, isSick = false, isCloned = false, isDiffering = false } = page;
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
@@ -54,6 +55,7 @@ export async function listBackends(
     envs,
     states: states ?? null,
     search: search === '' ? null : search,
+    host: host ?? null,
     isBehind,
     isSick,
     isCloned,

@@ -49,12 +49,21 @@ export const backendRoutes = [
     act: 'backend.list',
     target: ({ query }) => query.env ?? '',
     handle: async (deps, { operator, query }) => {
-      const { env, state, q: search, behind: isBehind, sick: isSick, deferred_by: deferredBy, swarm: swarmId } = query;
+      const {
+        env,
+        state,
+        q: search,
+        host,
+        behind: isBehind,
+        sick: isSick,
+        deferred_by: deferredBy,
+        swarm: swarmId,
+      } = query;
       const { cloned: isCloned, differs: isDiffering } = query;
       const { sort, after, limit = DEFAULT_LIMIT } = query;
       const [states, order] = [parseStates(state), parseOrder(sort)];
       const flags = { isBehind, isSick, isCloned, isDiffering };
-      const page = { search, ...flags, deferredBy, swarmId, order, after, limit };
+      const page = { search, host, ...flags, deferredBy, swarmId, order, after, limit };
       return answer(200, await listBackends(deps, { operator, env, states, ...page }));
     },
   }),

@@ -128,6 +128,7 @@ export async function recordCheckIn(
     applied_sha: checkIn.applied_sha,
     healthy: Number(checkIn.healthy),
     agent_version: printable(checkIn.agent.version),
+    host_name: printable(checkIn.host.name),
     deferred_by: deferralOf(checkIn),
     differing,
   };
@@ -148,9 +149,9 @@ export async function recordCheckIn(
   return numAffectedRows === 1n;
 }
 
-/** Shortens and cleans a version so that every store can store and sort it. */
-function printable(version: string): string {
-  return version.replace(/[^ -~]/g, '?').slice(0, 64);
+/** Shortens and cleans the text of a host so that every store can store and sort it. */
+function printable(text: string): string {
+  return text.replace(/[^ -~]/g, '?').slice(0, 64);
 }
 
 interface CheckInColumns extends Pick<
@@ -163,6 +164,7 @@ interface CheckInColumns extends Pick<
   | 'applied_sha'
   | 'healthy'
   | 'agent_version'
+  | 'host_name'
   | 'deferred_by'
   | 'hosts'
   | 'cloned_at'
@@ -188,6 +190,7 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       applied_sha: parameter('applied_sha'),
       healthy: parameter('healthy'),
       agent_version: parameter('agent_version'),
+      host_name: parameter('host_name'),
       deferred_by: parameter('deferred_by'),
       differing: parameter('differing'),
       token_accessor: parameter('accessor'),

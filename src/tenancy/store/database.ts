@@ -371,6 +371,8 @@ interface BackendTable {
   healthy: number | null;
   /** From the newest check-in, in printable ASCII; empty before the first. */
   agent_version: Generated<string>;
+  /** The same for the name of its host, in at most 64 characters. */
+  host_name: Generated<string>;
   /** The reason why its host defers work, from the newest check-in. */
   deferred_by: Generated<Deferral | null>;
   /** 1 if the settings of its host differ from the recorded ones, by the newest check-in; null before the first. */
@@ -405,7 +407,7 @@ interface BackendTable {
 }
 
 /** Columns by which a list of backends can be sorted, before the id. */
-export type SortColumn = 'id' | 'site' | 'state' | 'last_seen_at' | 'agent_version';
+export type SortColumn = 'id' | 'host_name' | 'site' | 'state' | 'last_seen_at' | 'agent_version';
 
 /** Sort order of a list of backends. */
 export interface BackendOrder {

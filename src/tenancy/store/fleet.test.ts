@@ -32,6 +32,7 @@ const everything: BackendFilter = {
   envs: null,
   states: null,
   search: null,
+  host: null,
   isBehind: false,
   isSick: false,
   isCloned: false,
@@ -43,27 +44,31 @@ const page: BackendPage = { ...everything, order: { column: 'id', isDescending: 
 const covering = expect.stringMatching(/^(SCAN|SEARCH) backends USING COVERING INDEX backends_by_condition$/) as string;
 const rowsOfPage = 'SEARCH backends USING INDEX sqlite_autoindex_backends_1';
 
-describe.each(['id', 'site', 'state', 'last_seen_at', 'agent_version'] as const)('a list by %s', (column) => {
-  it.each<[string, Partial<BackendPage>]>([
-    ['everything', {}],
-    ['some environments', { envs: ['eu-1', 'us-1'] }],
-    ['some states', { states: ['active', 'retired'] }],
-    ['a search', { search: 'berlin' }],
-    ['hosts that are out of date', { isBehind: true }],
-    ['unhealthy hosts', { isSick: true }],
-    ['hosts on hold', { deferredBy: 'hold' }],
-    [
-      'all of it',
-      { envs: ['eu-1'], states: ['active'], search: 'berlin', isBehind: true, isSick: true, deferredBy: 'hold' },
-    ],
-    ['the next page', { after: { key: 'x', id: 'y' } }],
-  ])('of %s reads one index, and the rows of its page', async (_what, filter) => {
-    for (const isDescending of [false, true]) {
-      const plan = await planOf(pageQuery(store, { ...page, ...filter, order: { column, isDescending } }));
-      expect(plan).toEqual([covering, rowsOfPage]);
-    }
-  });
-});
+describe.each(['id', 'host_name', 'site', 'state', 'last_seen_at', 'agent_version'] as const)(
+  'a list by %s',
+  (column) => {
+    it.each<[string, Partial<BackendPage>]>([
+      ['everything', {}],
+      ['some environments', { envs: ['eu-1', 'us-1'] }],
+      ['some states', { states: ['active', 'retired'] }],
+      ['a search', { search: 'berlin' }],
+      ['a host by its name', { host: 'web-3' }],
+      ['hosts that are out of date', { isBehind: true }],
+      ['unhealthy hosts', { isSick: true }],
+      ['hosts on hold', { deferredBy: 'hold' }],
+      [
+        'all of it',
+        { envs: ['eu-1'], states: ['active'], search: 'berlin', isBehind: true, isSick: true, deferredBy: 'hold' },
+      ],
+      ['the next page', { after: { key: 'x', id: 'y' } }],
+    ])('of %s reads one index, and the rows of its page', async (_what, filter) => {
+      for (const isDescending of [false, true]) {
+        const plan = await planOf(pageQuery(store, { ...page, ...filter, order: { column, isDescending } }));
+        expect(plan).toEqual([covering, rowsOfPage]);
+      }
+    });
+  },
+);
 
 it('a list of the managers of a swarm reads only their entries of one index', async () => {
   const plan = await planOf(pageQuery(store, { ...page, envs: ['eu-1'], swarmId: 's-1' }));

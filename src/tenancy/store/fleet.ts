@@ -10,8 +10,13 @@ export interface BackendFilter {
   envs: readonly string[] | null;
   /** Null for all. */
   states: readonly BackendState[] | null;
-  /** A part of the site, of a label's value or of the agent's version, or the start of the id; ignores case. */
+  /**
+   * A part of the host's name, of the site, of a label's value or of the agent's version, or the start of the id; ignores
+   * case.
+   */
   search: string | null;
+  /** Only backends that this text names, see `isNamed`; null for all. */
+  host: string | null;
   /** Only backends that run another bundle than the desired one. */
   isBehind: boolean;
   /** Only backends that are unhealthy, or whose newest report shows a problem. */
@@ -78,6 +83,7 @@ const allStates = Object.keys(lifeOfBackend.states) as BackendState[];
  */
 const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
   id: sql`lower(id)`,
+  host_name: sql`lower(host_name)`,
   site: sql`lower(search)`,
   state: sql`lower(state)`,
   last_seen_at: sql`coalesce(last_seen_at, 0)`,
@@ -87,11 +93,12 @@ const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
 type Where = ExpressionBuilder<Database, 'backends'>;
 
 function conditions(where: Where, { envs, states, search, isBehind, isSick, ...filter }: BackendFilter) {
-  const { isCloned, isDiffering, deferredBy, swarmId } = filter;
+  const { host, isCloned, isDiffering, deferredBy, swarmId } = filter;
   return [
     where('state', 'in', states ?? allStates),
     ...(envs === null ? [] : [where('env', 'in', envs)]),
     ...(search === null ? [] : [matches(search.toLowerCase())]),
+    ...(host === null ? [] : [isNamed(host.toLowerCase())]),
     ...(isBehind || isSick || isDiffering || deferredBy !== null ? [where('state', 'in', hostStates)] : []),
     ...(isBehind ? [isOutdated(where)] : []),
     ...(isCloned ? [where('cloned_at', 'is not', null)] : []),
@@ -103,10 +110,26 @@ function conditions(where: Where, { envs, states, search, isBehind, isSick, ...f
 }
 
 function matches(text: string) {
-  const literal = text.replace(/[\\%_]/g, String.raw`\$&`);
-  const contains = `%${literal}%`;
+  const contains = `%${literal(text)}%`;
   return sql<boolean>`(search like ${contains} escape '\\' or lower(agent_version) like ${contains} escape '\\'
-    or id like ${`${literal}%`} escape '\\')`;
+    or lower(host_name) like ${contains} escape '\\' or id like ${`${literal(text)}%`} escape '\\')`;
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\%_]/g, String.raw`\$&`);
+}
+
+/** Fewer characters of an id name no host: names such as `db` look like the start of an id. */
+const MIN_ID_LENGTH = 8;
+
+/**
+ * A text names a host if it is the name of the host, or this name before its first dot, or the start of its id. None of
+ * them takes precedence, because hosts report their own names: a host that takes the name of another makes it ambiguous.
+ */
+function isNamed(text: string) {
+  const short = `${literal(text)}.%`;
+  const byId = text.length < MIN_ID_LENGTH ? sql`` : sql`or id like ${`${literal(text)}%`} escape '\\'`;
+  return sql<boolean>`(lower(host_name) = ${text} or lower(host_name) like ${short} escape '\\' ${byId})`;
 }
 
 /**

@@ -29,6 +29,7 @@ export const migrations: Record<string, Migration> = {
   '0024-webhook-queues': { up: addWebhookQueues },
   '0025-rollout-members': { up: addRolloutMembers },
   '0026-same-bundles': { up: addSameBundles },
+  '0027-host-names': { up: addHostNames },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -356,16 +357,20 @@ type Backend = Record<'id' | 'site' | 'labels', string> & { check_in: string | n
 
 /** Not with functions of the database: PostgreSQL's JSON functions reject texts that hosts may send. */
 async function fillColumns(db: Kysely<unknown>): Promise<void> {
-  const pageAfter = (after: string) => {
-    const query = db.$extendTables<{ backends: Backend }>().selectFrom('backends').where('id', '>', after);
-    return query.select(['id', 'site', 'labels', 'check_in']).orderBy('id').limit(BACKENDS_AT_ONCE).execute();
-  };
-  for (let page = await pageAfter(''); page.length > 0; page = await pageAfter(page.at(-1)?.id ?? '')) {
+  for await (const page of pagesOfBackends(db)) {
     await sql`with filled (id, search, healthy, agent_version) as (values ${sql.join(page.map(valuesOf))})
       update backends set search = filled.search, healthy = cast(filled.healthy as integer),
         agent_version = filled.agent_version
       from filled where backends.id = filled.id`.execute(db);
   }
+}
+
+async function* pagesOfBackends(db: Kysely<unknown>): AsyncGenerator<Backend[]> {
+  const pageAfter = (after: string) => {
+    const query = db.$extendTables<{ backends: Backend }>().selectFrom('backends').where('id', '>', after);
+    return query.select(['id', 'site', 'labels', 'check_in']).orderBy('id').limit(BACKENDS_AT_ONCE).execute();
+  };
+  for (let page = await pageAfter(''); page.length > 0; page = await pageAfter(page.at(-1)?.id ?? '')) yield page;
 }
 
 function valuesOf({ id, site, labels, check_in }: Backend) {
@@ -571,6 +576,34 @@ async function addSameBundles({ schema }: Kysely<unknown>): Promise<void> {
     .columns(['same_as'])
     .where('same_as', 'is not', null)
     .execute();
+}
+
+/** The name that each host reports, in the index of their lists. */
+async function addHostNames(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db;
+  const none = '';
+  await schema
+    .alterTable('backends')
+    .addColumn('host_name', 'text', (column) => column.notNull().defaultTo(none))
+    .execute();
+  for await (const page of pagesOfBackends(db)) {
+    const named = page.map(({ id, check_in }) => sql`(${id}, ${nameIn(check_in)})`);
+    await sql`with filled (id, host_name) as (values ${sql.join(named)})
+      update backends set host_name = filled.host_name from filled where backends.id = filled.id`.execute(db);
+  }
+  await schema.dropIndex('backends_by_condition').execute();
+  await schema
+    .createIndex('backends_by_condition')
+    .on('backends')
+    .columns(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'rollout_wave'])
+    .columns(['deferred_by', 'differing', 'last_seen_at', 'search', 'host_name', 'id'])
+    .execute();
+}
+
+function nameIn(checkIn: string | null): string {
+  if (checkIn === null) return '';
+  const { host } = JSON.parse(checkIn) as { host: { name: string } };
+  return host.name.replace(/[^ -~]/g, '?').slice(0, 64);
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */
