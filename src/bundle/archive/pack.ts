@@ -34,6 +34,9 @@ import { blockBytes, bundleUnsafe } from './tarHeader.rules.ts';
 /** Path of the manifest in a bundle. */
 export const MANIFEST_NAME = 'manifest.json';
 
+/** File that marks the directory of an import which differs from its project; it is never packed. */
+export const UNFINISHED_NAME = '.deployd.unfinished';
+
 /** A directory to pack, and the archive that it becomes. */
 interface PackRequest {
   dir: string;

@@ -6,7 +6,7 @@ import { diskFault, withDiskFault } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import type { BundleLimits } from '../archive/archiveEntries.rules.ts';
 import { bringBackLines, IGNORE_NAME, type LeavesOut, parseIgnoreFile } from '../archive/leftOut.rules.ts';
-import { MANIFEST_NAME } from '../archive/pack.ts';
+import { MANIFEST_NAME, UNFINISHED_NAME } from '../archive/pack.ts';
 import { bundleUnsafe } from '../archive/tarHeader.rules.ts';
 import { withBundleAt } from '../bundleAt.ts';
 import { maxCharacters } from '../compose/composeNode.rules.ts';
@@ -48,6 +48,13 @@ export async function writeImportedBundle(
     await rm(temporary, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Marks the bundle in a directory, which must not be packed because it differs from its project; without lines it removes the mark. */
+export async function markUnfinished(directory: string, lines: readonly string[]): Promise<void> {
+  const file = join(directory, UNFINISHED_NAME);
+  if (lines.length === 0) await withDiskFault('write', file, () => rm(file, { force: true }));
+  else await withDiskFault('write', file, () => writeFile(file, lines.map((line) => `${line}\n`).join('')));
 }
 
 /** The project's ignore file, with lines that keep paths in the compose files that `pack` would leave out. */

@@ -8,8 +8,7 @@ import { type BundleFacts, noHost, type Plan, planOf } from '../plan/plan.rules.
 import { knownVariables, withKnownVariables } from '../plan/variables.rules.ts';
 import { askedPrivileges } from '../policy/composePolicy.rules.ts';
 import { anyHost, permitEntry, type Privilege } from '../policy/policyHost.rules.ts';
-import { replaceEnvironmentSecrets } from './environments.rules.ts';
-import { replaceContents, replaceEnvFiles } from './files.rules.ts';
+import { replaceContents, replaceEnvFiles, replaceEnvironmentSecrets } from './files.rules.ts';
 import {
   bundlePathOf,
   createVariableRegister,
@@ -43,7 +42,14 @@ import {
   shortenStopPeriods,
 } from './serviceKeys.rules.ts';
 import { serviceNamesOf } from './services.rules.ts';
-import { envValues, readEnvFile, type SuppliedVariables, supplyVariables, variableNamesOf } from './variables.rules.ts';
+import {
+  envValues,
+  interpolate,
+  readEnvFile,
+  type SuppliedVariables,
+  supplyVariables,
+  variableNamesOf,
+} from './variables.rules.ts';
 import { mapAt, type MapNode, ownValue, removeKey, valueAt } from './yamlNodes.rules.ts';
 
 /** A bundle made of a compose project. */
@@ -54,6 +60,11 @@ export interface ImportedBundle {
   /** Project paths of the files that come along, by their paths in the bundle. */
   copies: Map<string, string>;
   report: ImportReport;
+  /**
+   * The value that a variable has in the project, also a secret; null if it has none. `given` has values of variables that
+   * the project leaves open. A function, so that nothing prints it.
+   */
+  valueOf: (name: string, given?: ReadonlyMap<string, string>) => string | null;
 }
 
 /** The keys of a manifest that an import sets. */
@@ -119,7 +130,16 @@ function bundleOf({ compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
     composeFiles: new Map(compose.map((path, index) => [path, texts[index] ?? ''])),
     copies: work.copies,
     report: work.report,
+    valueOf: (name, given) => projectValueOf(name, work, given),
   };
+}
+
+/** A secret that stood in a file may contain variables. */
+function projectValueOf(name: string, { register }: ImportWork, given?: ReadonlyMap<string, string>): string | null {
+  const value = register.valueOf(name);
+  if (value === null || register.values.has(name)) return value;
+  const valueOf = (variable: string) => register.valueOf(variable) || (given?.get(variable) ?? '');
+  return interpolate(value, valueOf)?.replaceAll('$$', '$') ?? value;
 }
 
 function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {

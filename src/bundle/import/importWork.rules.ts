@@ -39,7 +39,7 @@ export function leaveUndecided(
 }
 
 /** A text of a project's file without the passwords that URLs and mount options may hold. */
-function masked(text: string): string {
+export function masked(text: string): string {
   return text
     .replace(/(:\/\/[^\s/@:]*:)[^\s/@]*@/g, '$1…@')
     .replace(/\b(\w*pass\w*|\w*secret|token)=[^\s,;&]+/gi, '$1=…');
@@ -108,6 +108,8 @@ interface VariableRegister {
   takeNames: (names: readonly string[]) => void;
   /** Variables that are secrets, in the order in which they were found. */
   readonly secrets: Set<string>;
+  /** The value of a variable, also of a secret; null if the project has none. */
+  valueOf: (name: string) => string | null;
 }
 
 /** Begins with the values of `.env` and of the operator's choices. */
@@ -138,7 +140,8 @@ export function createVariableRegister(values: ReadonlyMap<string, string>, choi
   const takeNames = (names: readonly string[]) => {
     for (const name of names) if (!found.has(name)) found.set(name, null);
   };
-  return { values, isSecret, openValueOf, variableFor, takeNames, secrets };
+  const valueOf = (name: string) => found.get(name) ?? null;
+  return { values, isSecret, openValueOf, variableFor, takeNames, secrets, valueOf };
 }
 
 const maxNameLength = 200;

@@ -11,8 +11,7 @@ import {
 } from './importWork.rules.ts';
 import { parseProjectFile, type ProjectDocument } from './projectDocument.rules.ts';
 import { ownMapOf, servicePartsOf, servicesOf } from './services.rules.ts';
-import { envValues, readEnvFile } from './variables.rules.ts';
-import { writeOutVariables } from './writtenOutVariables.rules.ts';
+import { envValues, readEnvFile, writeOutVariables } from './variables.rules.ts';
 import {
   effectivePair,
   entriesAt,
@@ -40,7 +39,8 @@ const maxDepth = 10;
  */
 export function readProject(paths: readonly string[], work: ImportWork): string[] {
   const seen = new Set<string>();
-  const problems = paths.flatMap((path) => addFile(path, '.', { work, seen, depth: 0 }));
+  const base = directoryOf(paths[0] ?? '.');
+  const problems = paths.flatMap((path) => addFile(path, base, { work, seen, depth: 0 }));
   if (problems.length === 0) resolveExtends(work);
   return problems;
 }
@@ -172,7 +172,8 @@ function mergeMaps(base: MapNode, over: MapNode, path: string[]): MapNode {
   const merged = newMap();
   merged.items = [...base.items];
   for (const { key, value } of over.items) {
-    const before = ownValue(base, key.value);
+    const isReplaced = value?.tag === '!reset' || value?.tag === '!override';
+    const before = isReplaced ? undefined : ownValue(base, key.value);
     const found = before === undefined ? value : mergeValues(before, value, [...path, key.value]);
     const at = merged.items.findIndex((pair) => pair.key.value === key.value);
     if (at < 0) merged.items.push(new Pair(key, found));

@@ -8,9 +8,9 @@ import {
   type TextVariable,
   variablesOf,
 } from '../compose/variables.rules.ts';
-import { type ImportWork, leaveUndecided, tellChange } from './importWork.rules.ts';
+import { type ImportWork, leaveUndecided, type Place, tellChange } from './importWork.rules.ts';
 import type { ProjectDocument } from './projectDocument.rules.ts';
-import { servicePartsOf } from './services.rules.ts';
+import { serviceNodes, servicePartsOf } from './services.rules.ts';
 import {
   entriesAt,
   itemsAt,
@@ -31,7 +31,7 @@ export interface SuppliedVariables {
   variables: Map<string, string>;
 }
 
-const place = { owner: 'project', key: 'variables' };
+const ofProject = { owner: 'project', key: 'variables' };
 
 /**
  * Decides each variable that the documents and env files still use: a secret, a variable of the manifest, or left open. A
@@ -61,7 +61,7 @@ function supply(
   const value = register.values.get(name) ?? null;
   if (isReservedVariable(name)) {
     const cure = `write its value into the compose file, or --variable ${name}=VALUE`;
-    leaveUndecided(work, place, [`${printable(name)} is reserved`, cure]);
+    leaveUndecided(work, ofProject, [`${printable(name)} is reserved`, cure]);
     return;
   }
   if (register.secrets.has(name) || register.isSecret(name, value)) {
@@ -75,7 +75,7 @@ function leaveOpen(name: string, { work, supplied }: { work: ImportWork; supplie
   const isDemanded = work.documents.flatMap(valueScalars).some(({ value }) => demands(value, name));
   if (!isDemanded) supplied.variables.set(name, '');
   const what = isDemanded ? 'has no value' : 'has no value, so it is empty, as compose takes it';
-  leaveUndecided(work, place, [`${printable(name)} ${what}`, `--variable ${name}=VALUE or --secret ${name}`]);
+  leaveUndecided(work, ofProject, [`${printable(name)} ${what}`, `--variable ${name}=VALUE or --secret ${name}`]);
 }
 
 function demands(text: string, name: string): boolean {
@@ -96,7 +96,7 @@ function rewritten(variable: TextVariable, work: ImportWork): string {
   const isLiteral = inner !== '' && textParts(inner).every((part) => typeof part === 'string');
   if (isSecret && operator.endsWith('-') && (isLiteral || value !== null)) {
     if (isLiteral)
-      tellChange(work, place, [`\${${name}} has no default now`, 'its value is a secret, and a bundle holds none']);
+      tellChange(work, ofProject, [`\${${name}} has no default now`, 'its value is a secret, and a bundle holds none']);
     return `\${${name}}`;
   }
   return `\${${name}${operator}${rewriteVariables(inner, (one) => rewritten(one, work)) ?? inner}}`;
@@ -106,7 +106,7 @@ function rewritten(variable: TextVariable, work: ImportWork): string {
 function renamed({ name, source }: TextVariable, work: ImportWork): Pick<TextVariable, 'name' | 'source'> {
   const { register, choices } = work;
   const other = register.variableFor(name, choices.name.toUpperCase(), register.values.get(name) ?? '');
-  tellChange(work, place, [`${printable(source)} is \${${other}} now`, `${printable(name)} is reserved`]);
+  tellChange(work, ofProject, [`${printable(source)} is \${${other}} now`, `${printable(name)} is reserved`]);
   return { name: other, source: `\${${other}}` };
 }
 
@@ -114,7 +114,10 @@ function renamed({ name, source }: TextVariable, work: ImportWork): Pick<TextVar
 function writtenOut(variable: TextVariable, work: ImportWork): string | null {
   const text = resolveVariable(variable, work.register.openValueOf)?.replaceAll('$', '$$$$') ?? null;
   if (text !== null)
-    tellChange(work, place, [`${printable(variable.source)} is written out as ${printable(text)}`, 'it is reserved']);
+    tellChange(work, ofProject, [
+      `${printable(variable.source)} is written out as ${printable(text)}`,
+      'it is reserved',
+    ]);
   return text;
 }
 
@@ -180,7 +183,7 @@ type ValueOf = (name: string) => string | null;
  * A text with its variables replaced as compose does, `$$` kept. A needed variable without a value, and what compose
  * cannot read, make it null.
  */
-function interpolate(text: string, valueOf: ValueOf): string | null {
+export function interpolate(text: string, valueOf: ValueOf): string | null {
   return rewriteVariables(text, (variable) => {
     const value = resolveVariable(variable, valueOf);
     return value?.replaceAll('$', '$$$$') ?? null;
@@ -245,3 +248,133 @@ export function envValues({ assignments }: EnvFile, valueOf: ValueOf): Map<strin
   }
   return values;
 }
+
+/**
+ * Writes out the values of variables in places where a bundle must not have any. These are names that other parts refer
+ * to, paths, and values that give a container a privilege over the host.
+ */
+export function writeOutVariables(work: ImportWork, documents: readonly ProjectDocument[]): void {
+  const scalarsAt = (key: string) =>
+    serviceNodes(documents, (map, document) => scalarsBelow(valueAt(map, document, ...key.split('.')), document));
+  for (const key of literalServiceKeys)
+    for (const { node, owner } of scalarsAt(key)) writeOut(node, { owner, key }, work);
+  for (const key of ['labels', 'environment'])
+    for (const { node, owner } of serviceNodes(documents, (map, document) => listItems(map, document, key)))
+      writeOutName(node, { owner, key }, work);
+  for (const { node, owner } of scalarsAt('ports'))
+    if (isOpenPort(node.value, work)) writeOut(node, { owner, key: 'ports' }, work);
+  for (const document of documents) writeOutSections(work, document);
+}
+
+const literalServiceKeys = (
+  'cap_add cgroup cgroup_parent configs depends_on devices device_cgroup_rules env_file extends external_links gpus group_add ipc ' +
+  'label_file links logging.driver network_mode networks oom_kill_disable oom_score_adj pid privileged profiles runtime ' +
+  'secrets security_opt tmpfs user userns_mode uts volumes volumes_from deploy.resources.reservations.devices'
+).split(' ');
+
+const literalSectionKeys: Readonly<Record<string, readonly string[]>> = {
+  networks: ['name', 'external', 'driver', 'driver_opts', 'ipam'],
+  volumes: ['name', 'external', 'driver', 'driver_opts'],
+  configs: ['name', 'external', 'file', 'environment'],
+  secrets: ['name', 'external', 'file', 'environment'],
+};
+
+interface Writing {
+  work: ImportWork;
+  document: ProjectDocument;
+}
+
+function writeOutSections(work: ImportWork, document: ProjectDocument): void {
+  const root = document.root;
+  for (const key of ['name', 'include'])
+    writeOutBelow(valueAt(root, document, key), { owner: `file ${document.path}`, key }, { work, document });
+  for (const [section, keys] of Object.entries(literalSectionKeys)) {
+    for (const [name, part] of entriesAt(valueAt(root, document, section), document)) {
+      const owner = `${section.slice(0, -1)} ${name}`;
+      for (const key of keys) writeOutBelow(valueAt(part, document, key), { owner, key }, { work, document });
+    }
+  }
+}
+
+function writeOutBelow(node: unknown, place: Place, { work, document }: Writing): void {
+  for (const scalar of scalarsBelow(node, document)) writeOut(scalar, place, work);
+}
+
+/** The texts of a list of `NAME=value`. */
+function listItems(map: MapNode, document: ProjectDocument, key: string): Scalar<string>[] {
+  const list = resolve(valueAt(map, document, key), document);
+  return isSeq(list) ? list.items.flatMap((item) => scalarAt(item, document) ?? []) : [];
+}
+
+/** Of `NAME=value` only the name is written out. */
+function writeOutName(scalar: Scalar<string>, place: Place, work: ImportWork): void {
+  const [name = ''] = scalar.value.split('=', 1);
+  if (!name.includes('$') || textParts(name).includes(null)) return;
+  const written = valueIn(name, work);
+  if (written === null) leaveUnwritten(name, place, work);
+  else {
+    tellWrittenOut([name, written], place, work);
+    setText(scalar, written + scalar.value.slice(name.length));
+  }
+}
+
+function writeOut(scalar: Scalar<string>, place: Place, work: ImportWork): void {
+  if (/^(volumes|file|env_file)$/.test(place.key)) writeOutHome(scalar, work);
+  if (!scalar.value.includes('$')) return;
+  const written = valueIn(scalar.value, work);
+  if (written === null) leaveUnwritten(scalar.value, place, work);
+  else if (written !== scalar.value) {
+    tellWrittenOut([scalar.value, written], place, work);
+    setText(scalar, written);
+  }
+}
+
+/** A path in a home that the project does not say is one as `~` means it. */
+function writeOutHome(scalar: Scalar<string>, { register }: ImportWork): void {
+  if (register.openValueOf('HOME') !== null) return;
+  const text = scalar.value.replace(/^\$(HOME|\{HOME\})(?=[/:]|$)/, '~');
+  if (text !== scalar.value) setText(scalar, text);
+}
+
+function tellWrittenOut([before, after]: [string, string], place: Place, work: ImportWork): void {
+  tellChange(work, place, [
+    `${printable(before)} is written out as ${printable(after)}`,
+    'a variable must not decide a name, a path or a privilege over the host',
+  ]);
+}
+
+function leaveUnwritten(text: string, place: Place, work: ImportWork): void {
+  const name = textParts(text).find(
+    (part) => part !== null && typeof part !== 'string' && valueIn(part.source, work) === null,
+  );
+  const variable = name !== null && typeof name === 'object' ? name.name : 'NAME';
+  leaveUndecided(work, place, [
+    `${printable(text)} has no value that may be written out`,
+    `--variable ${variable}=VALUE`,
+  ]);
+}
+
+function valueIn(text: string, { register }: ImportWork): string | null {
+  const valueOf = (name: string) => register.openValueOf(name) ?? (name === 'PWD' ? '.' : null);
+  return rewriteVariables(text, (variable) => {
+    if (register.isSecret(variable.name, register.values.get(variable.name) ?? null)) return null;
+    return resolveVariable(variable, valueOf)?.replaceAll('$', '$$$$') ?? null;
+  });
+}
+
+/** Whether a port has a variable where a range could be: compose expands a range before anyone sees the model. */
+function isOpenPort(text: string, work: ImportWork): boolean {
+  if (!text.includes('$')) return false;
+  const isSimple = /^([^$]|\$\{\w+(:?-[\d.]*)?\}|\$\w+)*$/.test(text);
+  return !isSimple || /\d-/.test(valueIn(text, work) ?? '') || /-\$|\}-/.test(text);
+}
+
+function scalarsBelow(node: unknown, document: ProjectDocument, depth = 0): Scalar<string>[] {
+  const found = resolve(node, document);
+  if (depth > maxDepth) return [];
+  if (isScalar(found)) return typeof found.value === 'string' ? [found as Scalar<string>] : [];
+  if (isSeq(found)) return found.items.flatMap((item) => scalarsBelow(item, document, depth + 1));
+  return isMap(found) ? found.items.flatMap(({ value }) => scalarsBelow(value, document, depth + 1)) : [];
+}
+
+const maxDepth = 40;

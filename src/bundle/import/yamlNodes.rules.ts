@@ -142,13 +142,13 @@ export function writtenOut(node: unknown, document: Aliases, depth = 0): Node | 
   if (found === null || depth > maxAliasSteps * 2) return null;
   if (isSeq(found)) {
     const copy = new YAMLSeq<Node>();
-    if (found.flow === true) copy.flow = true;
+    keepForm(copy, found);
     copy.items = found.items.flatMap((item) => writtenOut(item, document, depth + 1) ?? []);
     return copy;
   }
   if (!isMap(found)) return withoutAnchor(found.clone() as Node);
   const copy = newMap();
-  if (found.flow === true) copy.flow = true;
+  keepForm(copy, found);
   for (const layer of layersOf(found as MapNode, document)) {
     for (const { key, value } of layer.items) {
       if (key.value === '<<' || ownValue(copy, key.value) !== undefined) continue;
@@ -156,6 +156,12 @@ export function writtenOut(node: unknown, document: Aliases, depth = 0): Node | 
     }
   }
   return copy;
+}
+
+/** Style, and the tags that compose merges by. */
+function keepForm(copy: YAMLMap | YAMLSeq, { flow, tag }: YAMLMap | YAMLSeq): void {
+  if (flow === true) copy.flow = true;
+  if (tag === '!reset' || tag === '!override') copy.tag = tag;
 }
 
 const maxAliasSteps = 20;

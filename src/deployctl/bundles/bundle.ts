@@ -9,7 +9,7 @@ import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
 import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
 import { formatLeftOut, IGNORE_NAME, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
-import { packContents, type PackedBundle, readBundleDirectory } from '../../bundle/archive/pack.ts';
+import { packContents, type PackedBundle, readBundleDirectory, UNFINISHED_NAME } from '../../bundle/archive/pack.ts';
 import { diffSideOf, planAlone, withBundleAt } from '../../bundle/bundleAt.ts';
 import { type BundleDiff, diffOf, type DiffSide, formatDiff } from '../../bundle/bundleDiff.rules.ts';
 import { formatPlan } from '../../bundle/plan/formatPlan.rules.ts';
@@ -20,7 +20,7 @@ import { judgeFiles } from '../../signatures/signatureFiles.ts';
 import { readPolicy, readTrustFile } from '../config/configFiles.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path, wholeSha } from '../core/client.ts';
-import { refusedBundle, usageError, withBundleFaults } from '../core/ctlError.ts';
+import { CtlError, exits, refusedBundle, usageError, withBundleFaults } from '../core/ctlError.ts';
 import { createNewFile, fileUnwritable } from '../core/files.ts';
 import { formatFacts, harmless } from '../core/table.ts';
 import type { BundleDetails } from '../core/types.ts';
@@ -93,6 +93,7 @@ async function readUnrefused(
   return withBundleFaults(() =>
     withBundleAt({ path: dir, limits, signal }, async (bundle) => {
       if (bundle.sha !== null) throw usageError('DIRECTORY_INVALID', `${dir} is not a directory`);
+      if (existsSync(join(dir, UNFINISHED_NAME))) throw unfinished(dir);
       const { refusals, notices } = await planAlone(bundle, signal, { policy });
       for (const notice of notices) io.stderr.write(`${harmless(`warning: ${formatFault(notice)}`)}\n`);
       if ('refusal' in bundle) throw refusedBundle(refusals);
@@ -103,6 +104,15 @@ async function readUnrefused(
       return { text: (await readManifestText(dir)) ?? '', manifest: bundle.manifest };
     }),
   );
+}
+
+function unfinished(dir: string): CtlError {
+  return new CtlError({
+    exit: exits.failed,
+    code: 'IMPORT_UNFINISHED',
+    message: `${dir} was imported, and differs from its project; ${UNFINISHED_NAME} lists the differences`,
+    remedy: `correct the files; \`deployctl bundle import --check\` compares again. Or remove ${UNFINISHED_NAME}`,
+  });
 }
 
 const noneLeftOut: LeftOut = { count: 0, paths: [] };

@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { writeComposeStandIn } from '../../../fixtures/world/import/importing.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 let dir: string;
@@ -25,8 +26,9 @@ function project(files: Record<string, string>): string {
   return source;
 }
 
-const bring = (source: string, ...more: string[]) =>
-  deployctl(['bundle', 'import', source, '--env', 'eu-1', '--out', join(dir, 'out'), ...more]);
+const run = (compose: string, source: string, ...more: string[]) =>
+  deployctl(['bundle', 'import', source, '--env', 'eu-1', '--out', join(dir, 'out'), '--compose', compose, ...more]);
+const bring = (source: string, ...more: string[]) => run(writeComposeStandIn(tempDir()), source, ...more);
 const compose = (name = 'compose.yaml') => parse(readFileSync(join(dir, 'out', name), 'utf8')) as unknown;
 
 const shop = {
@@ -172,6 +174,51 @@ it('leaves links that lead out of the project where they are', async () => {
   expect(stdout).toContain('conf/b.conf is a link that leads out of the project');
   expect(stdout).toContain('volumes: p is a link that leads out of the project');
   expect(readdirSync(join(dir, 'out', 'conf'))).toEqual(['a.conf']);
+});
+
+describe('the comparison by compose', () => {
+  const different = {
+    project: { services: { web: { image: 'x', ports: [80], environment: { A: 'hunter2' } } } },
+    bundle: { services: { web: { image: 'y', ports: [80, 81], environment: { A: '' } } } },
+  };
+  const marked = () => readFileSync(join(dir, 'out', '.deployd.unfinished'), 'utf8');
+  const pack = () => deployctl(['bundle', 'pack', join(dir, 'out'), '--out', join(dir, 'x.tar.gz')]);
+
+  it('marks a bundle that differs without a reported reason, until they are the same', async () => {
+    const source = project({ 'compose.yaml': 'services: {web: {image: x}}\n' });
+    const { exit, stdout } = await run(writeComposeStandIn(tempDir(), different), source);
+    const lines = [
+      'service web: image: is "x" in the project, "y" in the bundle',
+      'service web: ports: 81 is only in the bundle',
+      'service web: environment.A: differs from the project',
+    ];
+    expect(exit).toBe(1);
+    expect(stdout).toContain(`not finished\n${lines.map((line) => `  ${line}\n`).join('')}`);
+    expect(marked()).toBe(lines.map((line) => `${line}\n`).join(''));
+    expect(await pack()).toMatchObject({ exit: 1, stderr: expect.stringContaining('IMPORT_UNFINISHED: ') as string });
+    const again = await run(writeComposeStandIn(tempDir(), different), source, '--check', '--json');
+    expect([again.exit, Object.keys(JSON.parse(again.stdout) as object)]).toEqual([1, ['directory', 'differences']]);
+    expect(await bring(source, '--check')).toMatchObject({
+      ...{ exit: 0, stdout: 'the bundle means the same as the project\n' },
+    });
+    expect(await pack()).toMatchObject({ exit: 0 });
+  });
+
+  it.each([
+    ['none', 'no-such-program'],
+    ['an old one', '2.19.9'],
+  ])('needs a compose 2.20 or newer, not %s', async (_, version) => {
+    const compose = version.startsWith('2') ? writeComposeStandIn(tempDir(), { version }) : join(dir, version);
+    const { exit, stderr } = await run(compose, project(shop));
+    expect([exit, existsSync(join(dir, 'out'))]).toEqual([2, false]);
+    expect(stderr).toMatch(/COMPOSE_MISSING: .*\n {2}→ install the plugin as https/);
+  });
+
+  it('checks only a bundle that was imported', async () => {
+    expect(await bring(project(shop), '--check')).toMatchObject({
+      ...{ exit: 2, stderr: expect.stringContaining('has no manifest') as string },
+    });
+  });
 });
 
 it.each<[string, Record<string, string>, string[], number, string]>([

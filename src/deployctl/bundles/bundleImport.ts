@@ -8,9 +8,17 @@ import {
   type DiskProject,
   isFree,
   judgeImportedBundle,
+  markUnfinished,
   openDiskProject,
   writeImportedBundle,
 } from '../../bundle/import/importBundle.ts';
+import {
+  compareMeaning,
+  type Comparison,
+  type ComposeProgram,
+  findCompose,
+} from '../../bundle/import/composeProgram.ts';
+import type { Difference } from '../../bundle/import/reported.rules.ts';
 import { findProject } from '../../bundle/import/readProject.rules.ts';
 import {
   type ImportedBundle,
@@ -20,6 +28,7 @@ import {
   permitLines,
 } from '../../bundle/import/importProject.rules.ts';
 import type { ImportChoices } from '../../bundle/import/importWork.rules.ts';
+import { readManifestText } from '../../bundle/readBundle.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { diskFault } from '../../core/errors.rules.ts';
 import { untrustedOf } from '../../core/certificateAuthorities.ts';
@@ -44,7 +53,9 @@ interface ImportOptions {
   name?: string;
   file?: string[];
   profile?: string[];
-  envFile: string;
+  envFile?: string;
+  compose?: string;
+  check?: boolean;
   image?: [string, string][];
   pin?: boolean;
   secret?: string[];
@@ -68,7 +79,9 @@ export function addBundleImport(bundle: Command, run: Run): void {
       collectOption,
     )
     .option('--profile <profile>', 'profile to enable (default: COMPOSE_PROFILES); repeatable', collectOption)
-    .option('--env-file <file>', 'file with variables, below the source directory', '.env')
+    .option('--env-file <file>', 'file with variables, below the source directory (default: .env)')
+    .option('--check', 'compare the bundle in the directory of --out with the project again')
+    .option('--compose <program>', 'program to compare them with (default: docker compose, then docker-compose)')
     .option('--image <service=reference>', 'image to use instead of building a service; repeatable', collectPair)
     .option('--pin', 'pin each image to the digest that its registry has now')
     .option('--secret <name>', 'variable that is a secret; repeatable', collectOption)
@@ -82,6 +95,9 @@ async function importBundle(session: Session, [path]: [string], options: ImportO
     const out = options.out === undefined ? null : resolve(options.out);
     const source = readSource({ directory, file, out, options });
     const { project, target } = source;
+    const compose = await composeOf(options, session);
+    if (options.check === true)
+      return checkBundle({ ...source, bundle: await writtenBundle(source, options) }, compose);
     if (!(await isFree(target)))
       throw usageError(
         'FILE_EXISTS',
@@ -90,18 +106,61 @@ async function importBundle(session: Session, [path]: [string], options: ImportO
       );
     const bundle = options.pin === true ? await pinned(source, session) : source.bundle;
     await writeImportedBundle(target, { bundle, project }, signal);
+    const differences = await compareAndMark({ ...source, bundle }, compose);
     const verdict = await judgeImportedBundle(target, limits, signal);
-    const imported = { directory: target, bundle, ...verdict };
-    const isDone = bundle.report.undecided.length === 0 && verdict.plan.refusals.length === 0;
+    const imported = { directory: target, bundle, differences, ...verdict };
+    const isDone = [bundle.report.undecided, verdict.plan.refusals, differences].every((list) => list.length === 0);
     const { manifest, composeFiles, copies, report } = bundle;
     const files = ['manifest.json', ...composeFiles.keys(), ...copies.keys()];
     const leftOut = { count: project.leftOut.size, paths: [...project.leftOut] };
     return {
-      json: { directory: target, manifest, files, left_out: leftOut, ...report, ...verdict },
+      json: { directory: target, manifest, files, left_out: leftOut, ...report, differences, ...verdict },
       text: formatImport(imported, leftOut),
       exit: isDone ? exits.done : exits.failed,
     };
   });
+}
+
+async function composeOf({ compose: named }: ImportOptions, { io }: Session): Promise<ComposeProgram> {
+  const found = await findCompose(named ?? null, io.env);
+  if (found !== null) return found;
+  throw usageError(
+    'COMPOSE_MISSING',
+    `${named ?? 'docker compose'} is not Docker Compose 2.20 or newer, which compares the bundle with the project`,
+    'install the plugin as https://docs.docker.com/compose/install/linux/ describes, or name a docker-compose by --compose',
+  );
+}
+
+/** Compares a written bundle with its project, and marks it while they differ, so that it cannot be packed. */
+async function compareAndMark(source: Source, compose: ComposeProgram): Promise<Difference[]> {
+  const { target, bundle, comparedSource, chosen } = source;
+  const differences = await compareMeaning({ compose, source: comparedSource, chosen, directory: target, bundle });
+  await markUnfinished(target, differences.map(differenceLine));
+  return differences;
+}
+
+async function checkBundle(source: Source, compose: ComposeProgram): Promise<Result> {
+  const differences = await compareAndMark(source, compose);
+  const lines = differences.map((difference) => harmless(differenceLine(difference)));
+  return {
+    json: { directory: source.target, differences },
+    text: differences.length === 0 ? 'the bundle means the same as the project' : lines.join('\n'),
+    exit: differences.length === 0 ? exits.done : exits.failed,
+  };
+}
+
+/** The bundle with the manifest that its directory has now. */
+async function writtenBundle({ bundle, target }: Source, { env }: ImportOptions): Promise<ImportedBundle> {
+  const text = await readManifestText(target);
+  const parsed = text === null ? null : parseManifest(text, env);
+  if (parsed === null) throw usageError('DIRECTORY_INVALID', `${target} has no manifest`, 'import the project first');
+  if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
+  const { compose, variables, secrets } = parsed.manifest;
+  return { ...bundle, manifest: { ...bundle.manifest, compose, variables, secrets } };
+}
+
+function differenceLine({ owner, key, what }: Difference): string {
+  return `${owner}: ${key === '' ? '' : `${key}: `}${what}`;
 }
 
 /** The project's directory, and the compose file that was named. */
@@ -126,6 +185,10 @@ interface Source {
   project: DiskProject;
   /** The bundle's directory. */
   target: string;
+  /** The files of the project that compose reads. */
+  comparedSource: Comparison['source'];
+  /** Values that `--variable` set. */
+  chosen: ReadonlyMap<string, string>;
   /** Makes the bundle again, with these pins. */
   importAgain: (pins: ImportChoices['pins']) => ImportedBundle;
 }
@@ -133,7 +196,7 @@ interface Source {
 function readSource({ directory, file, out, options }: SourceRequest): Source {
   const inProject = (path: string) => relative(directory, resolve(directory, path)) || '.';
   const chosen = options.file?.map(inProject) ?? (file === null ? [] : [file]);
-  const envFile = inProject(options.envFile);
+  const envFile = inProject(options.envFile ?? '.env');
   const project = openDiskProject(directory, out ?? '');
   const found = findProject(project, chosen, envFile);
   if (found.files.length === 0)
@@ -149,7 +212,14 @@ function readSource({ directory, file, out, options }: SourceRequest): Source {
   const bundle = importAgain(undefined);
   const parsed = parseManifest(JSON.stringify(bundle.manifest), options.env);
   if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
-  return { bundle, project, target: out ?? resolve(`${name}-bundle`), importAgain };
+  const chosenValues = (options.variable ?? []).flatMap(([key, value]) =>
+    value === null ? [] : [[key, value] as const],
+  );
+  return {
+    ...{ bundle, project, target: out ?? resolve(`${name}-bundle`), importAgain },
+    comparedSource: { directory, files: chosen, envFile: options.envFile === undefined ? null : envFile },
+    chosen: new Map(chosenValues),
+  };
 }
 
 async function pinned({ bundle, importAgain }: Source, { io }: Session): Promise<ImportedBundle> {
@@ -185,10 +255,10 @@ function collectVariable(text: string, previous: [string, string | null][] = [])
 
 /** Formats an imported bundle: the changes, the requirements, and the open decisions. */
 function formatImport(
-  imported: ImportVerdict & { directory: string; bundle: ImportedBundle },
+  imported: ImportVerdict & { directory: string; bundle: ImportedBundle; differences: readonly Difference[] },
   leftOut: LeftOut,
 ): string {
-  const { directory, bundle, permits, plan } = imported;
+  const { directory, bundle, differences, permits, plan } = imported;
   const { manifest, composeFiles, copies, report } = bundle;
   const facts = formatFacts([
     ['bundle', `${manifest.name}, for environment ${manifest.env}`],
@@ -205,6 +275,7 @@ function formatImport(
     ['secrets to put', manifest.secrets.map((secret) => secretLine(secret, manifest.env))],
     ['permits that a host needs, in its config.yaml', permitLines(permits)],
     ['left to decide', report.undecided.map(({ owner, key, what, cure }) => `${owner}: ${key}: ${what} → ${cure}`)],
+    ['differs from the project without a reason above; the bundle is not finished', differences.map(differenceLine)],
     ['refused', plan.refusals.map((refusal) => `${refusal.code}: ${formatRefusal(refusal)}`)],
   ];
   const told = sections.filter(([, lines]) => lines.length > 0);
