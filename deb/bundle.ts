@@ -5,6 +5,7 @@ import { consolePlugin } from './program/consolePlugin.ts';
 import { stubPlugin } from './program/stubPlugin.ts';
 import { runScript } from './userError.ts';
 import { validatorPlugin } from './program/validatorPlugin.ts';
+import { bundleWorker, workerPlugin } from './program/workerPlugin.ts';
 
 /** Ends a program with a clear line on a Node.js that lacks its parts; the directive must stay the first statement. */
 const bannerOf = (program: string, least: number, exit: number) => ({
@@ -33,7 +34,7 @@ export const bundleOptions = {
   ),
   minifySyntax: true,
   banner: bannerOf('deployd', 24, 78),
-  plugins: [stubPlugin, validatorPlugin, consolePlugin],
+  plugins: [stubPlugin, validatorPlugin, consolePlugin, workerPlugin],
   logLevel: 'warning',
 } satisfies BuildOptions;
 
@@ -80,7 +81,8 @@ export async function bundleProgram(entry: string, plugins: Plugin[] = []): Prom
   const files = Object.keys(metafile.inputs);
   const isService = files.some((file) => file.endsWith('tenancy/console/browserProgram.ts'));
   const browserFiles = isService ? (await loadBrowserProgram()).inputs : [];
-  return { source, inputs: [...new Set([...files, ...browserFiles])].sort() };
+  const workerFiles = isService ? (await bundleWorker(bundleOptions)).inputs : [];
+  return { source, inputs: [...new Set([...files, ...browserFiles, ...workerFiles])].sort() };
 }
 
 /** Non-ASCII characters remain only in strings and regular expressions, where an escape means the same. */

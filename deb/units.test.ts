@@ -146,7 +146,8 @@ describe('deployd-tenancy.service', () => {
     );
     const itsOwn = ['ProtectHome', 'TimeoutStartSec'];
     for (const key of closing.filter((each) => !itsOwn.includes(each)))
-      expect([key, service[key]]).toEqual([key, agent[key]]);
+      // Threads that check archives lower their priority.
+      expect([key, service[key]?.filter((value) => value !== 'setpriority')]).toEqual([key, agent[key]]);
   });
 
   it('has more open files than connections, and more time to stop than requests have to end', () => {

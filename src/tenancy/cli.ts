@@ -11,8 +11,7 @@ import {
   withExitCode,
 } from '../core/commandLine.ts';
 import { ConfigInvalid } from '../core/config/keyTable.ts';
-import { init, migrate } from './commands/store.ts';
-import { admin, rotateKeys, showKeys } from './commands/credentials.ts';
+import { admin, init, migrate, rotateKeys, showKeys } from './commands/store.ts';
 import { backup, restore } from './commands/backup.ts';
 import { CommandError } from './commands/storeAccess.ts';
 import { doctor } from './doctor/doctor.ts';

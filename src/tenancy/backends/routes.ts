@@ -209,7 +209,7 @@ export const restoreRoutes = [
     summary:
       'Show what a restore holds, what the release of each environment changes, and archives unknown to the store',
     responses: { 200: RestoreReview },
-    errors: { 503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL' },
+    errors: { 503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_UNCHECKED' },
     act: 'restore.review',
     handle: async (deps, { operator, signal }) => answer(200, await reviewRestore(deps, { operator, signal })),
   }),
@@ -224,7 +224,7 @@ export const restoreRoutes = [
       404: 'ARCHIVE_NOT_FOUND, ENV_NOT_FOUND',
       409: 'SEQUENCE_STALE',
       422: 'Code of the first refusal; refusals names them all',
-      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_BUSY, BUNDLE_DAMAGED',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_UNCHECKED, ARCHIVE_BUSY, BUNDLE_DAMAGED',
     },
     act: 'bundle.adopt',
     handle: async (deps, { operator, caller, params: { sha256 }, signal }) => {

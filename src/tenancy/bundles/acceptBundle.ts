@@ -3,14 +3,10 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { setImmediate } from 'node:timers/promises';
 import { formatFault, type Refusal } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
-import { unpack } from '../../bundle/archive/archive.ts';
-import { planFor } from '../../bundle/bundleAt.ts';
-import { bundleFactsOf, judgeContents, readBundle } from '../../bundle/readBundle.ts';
+import type { UnpackedBundle } from '../../bundle/readBundle.ts';
 import type { OrchestratorName } from '../../bundle/policy/policyHost.rules.ts';
-import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
 import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts';
 import { maxSequence } from '../../api/checkIn.rules.ts';
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
@@ -22,9 +18,9 @@ import { listCheckIns } from '../store/agents.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { BundleRow } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
-import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
+import type { HostKind } from './archiveTasks.ts';
 import {
   type ArchiveDependencies,
   insertStoredBundle,
@@ -102,19 +98,18 @@ async function validateArchive(
   dir: string,
 ): Promise<{ manifest: Manifest; warnings: string[] }> {
   const { store, settings } = deps;
-  const readContents = () => unpack({ file, into: dir, limits: settings.limits, signal });
-  const bundle = await readBundle({ sha: sha256, dir, readContents });
+  const bundle = await deps.runArchiveTask('read', { file, sha256, into: dir, limits: settings.limits }, signal);
   if ('refusal' in bundle) throw refusedBundle([bundle.refusal]);
   const { env } = bundle.manifest;
   requirePermission(operator, { role: 'deployer', env });
   if ((await findEnv(store, env)) === null) throw notFound('env');
   const size = bundleSizeOf(bundle.contents, sizeBytes);
-  const facts = await bundleFactsOf(bundle, signal);
-  const judged = await judgeForHosts(deps, env, { facts, size });
-  const contents = await judgeContents(bundle, signal);
+  const judged = await judgeForHosts(deps, bundle, signal);
+  const contents = await deps.runArchiveTask('search', bundle, signal);
   const refusals = [...contents.refusals, ...judged.refusals];
   if (refusals.length > 0) throw refusedBundle(refusals, env);
-  return { manifest: bundle.manifest, warnings: [...judged.warnings, ...contents.notices.map(formatFault)] };
+  const warnings = [...judged.warningsFor(size), ...contents.notices.map(formatFault)];
+  return { manifest: bundle.manifest, warnings };
 }
 
 function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifest, now: number): BundleRow {
@@ -232,41 +227,35 @@ const PAGE_SIZE = 500;
  */
 const MAX_POLICIES = 100;
 
-/** A bundle that was pushed or packed. */
-interface JudgedBundle {
-  facts: BundleFacts;
-  size: BundleSize;
-}
-
 /** The result of checking a bundle for an environment. */
-interface EnvJudgement {
+export interface EnvJudgement {
   /** Refusals that hold for every host of the environment, and for hosts without a policy. */
   refusals: Refusal[];
-  /** Refusals of some hosts of the environment. */
-  warnings: string[];
+  /** Refusals of some hosts of the environment, given the size of the archive and its content. */
+  warningsFor: (size: BundleSize) => string[];
 }
 
 /**
- * Checks a bundle against the newest reported policies of an environment's hosts. Each distinct policy is checked once;
- * for managers of a swarm, by the rules for swarms.
+ * Checks a bundle against the newest reported policies of its environment's hosts. Each distinct policy is checked
+ * once; for managers of a swarm, by the rules for swarms.
  */
 export async function judgeForHosts(
-  { store }: { store: Store },
-  env: string,
-  bundle: JudgedBundle,
+  deps: Pick<ArchiveDependencies, 'store' | 'runArchiveTask'>,
+  bundle: UnpackedBundle,
+  signal: AbortSignal,
 ): Promise<EnvJudgement> {
+  const { env } = bundle.manifest;
   const hosts: TellingHost[] = [];
   let after: string | null = null;
   do {
-    const page = await listCheckIns(store, { env, after, limit: PAGE_SIZE });
+    const page = await listCheckIns(deps.store, { env, after, limit: PAGE_SIZE });
     for (const { id, check_in } of page) hosts.push(...tellingHostOf(id, check_in));
     after = page.length < PAGE_SIZE ? null : (page.at(-1)?.id ?? null);
   } while (after !== null);
-  const { refusals, refusing } = await judgeByPolicies(hosts, bundle);
-  return {
-    refusals,
-    warnings: formatHostWarnings([...hosts.flatMap((host) => exceeding(host, bundle.size)), ...refusing]),
-  };
+  const { refusals, refusing } = await judgeByPolicies(deps, { hosts, bundle }, signal);
+  const warningsFor = (size: BundleSize) =>
+    formatHostWarnings([...hosts.flatMap((host) => exceeding(host, size)), ...refusing]);
+  return { refusals, warningsFor };
 }
 
 /** A host that reported its limits and policy. */
@@ -292,24 +281,23 @@ function exceeding({ id, name, reported }: TellingHost, size: BundleSize): Refus
 
 const anyTellingHost = { policy: defaultPolicy, orchestrator: 'compose' } as const;
 
-async function judgeByPolicies(hosts: TellingHost[], { facts }: JudgedBundle) {
+async function judgeByPolicies(
+  { runArchiveTask }: Pick<ArchiveDependencies, 'runArchiveTask'>,
+  { hosts, bundle }: { hosts: TellingHost[]; bundle: UnpackedBundle },
+  signal: AbortSignal,
+) {
   const kinds = Map.groupBy(hosts, ({ policy, orchestrator }) => JSON.stringify([policy, orchestrator]));
   const groups = [...kinds.values()].slice(0, MAX_POLICIES);
-  const judged: { policy: HostPolicy; members: TellingHost[]; refusals: Refusal[] }[] = [];
-  for (const members of groups) {
-    const [{ policy, orchestrator } = anyTellingHost] = members;
-    judged.push({ policy, members, refusals: planFor(facts, policy, orchestrator).refusals });
-    await setImmediate();
-  }
   // If all hosts are in a swarm, assume that a host without a policy is too.
   const isCompose = hosts.length === 0 || hosts.some(({ orchestrator }) => orchestrator === 'compose');
-  const anyHost = planFor(facts, defaultPolicy, isCompose ? 'compose' : 'swarm').refusals;
-  const common = commonRefusals(
-    anyHost,
-    judged.map(({ refusals }) => refusals),
-  );
-  const refusing = judged.flatMap(({ policy, members, refusals }): RefusingHost[] => {
-    const warnings = policyWarnings(policy, refusals, { manifest: facts.manifest, common });
+  const anyHost: HostKind = { policy: defaultPolicy, orchestrator: isCompose ? 'compose' : 'swarm' };
+  const kindsOfHosts = groups.map(([{ policy, orchestrator } = anyTellingHost]) => ({ policy, orchestrator }));
+  const judged = await runArchiveTask('judge', { bundle, hosts: [anyHost, ...kindsOfHosts] }, signal);
+  const [ofAnyHost = [], ...ofHosts] = judged;
+  const common = commonRefusals(ofAnyHost, ofHosts);
+  const refusing = groups.flatMap((members, at): RefusingHost[] => {
+    const { policy } = kindsOfHosts[at] ?? anyHost;
+    const warnings = policyWarnings(policy, ofHosts[at] ?? [], { manifest: bundle.manifest, common });
     return members.flatMap(({ id, name }) => warnings.map((warning) => ({ id, name, ...warning })));
   });
   return { refusals: common, refusing };

@@ -5,8 +5,6 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Refusal } from '../../../machines/refusals.ts';
 import type { CheckInRequest } from '../../api/checkIn.rules.ts';
-import { unpack } from '../../bundle/archive/archive.ts';
-import { readBundle } from '../../bundle/readBundle.ts';
 import { DiskFault } from '../../core/errors.rules.ts';
 import { digestOf } from '../../core/files.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
@@ -25,6 +23,7 @@ import {
 import type { BundleRow } from '../store/database.ts';
 import { findEnv, raiseSequences } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
+import type { RunArchiveTask } from './archiveWorkers.ts';
 import type { Range } from './bundle.rules.ts';
 
 /** Dependencies for storing, reading and checking archives of bundles. */
@@ -32,6 +31,8 @@ export interface ArchiveDependencies extends AuditDependencies {
   readonly bundles: BundleStorage;
   readonly settings: TenancySettings;
   readonly log: LogLine;
+  /** Works on the content of archives outside the event loop. */
+  readonly runArchiveTask: RunArchiveTask;
 }
 
 /**
@@ -186,8 +187,7 @@ function readIdentity(deps: ArchiveDependencies, sha256: string, signal: AbortSi
       throw error;
     }
     await mkdir(dir, { mode: 0o700 });
-    const readContents = () => unpack({ file, into: dir, limits: deps.settings.limits, signal });
-    const bundle = await readBundle({ sha: sha256, dir, readContents });
+    const bundle = await deps.runArchiveTask('read', { file, sha256, into: dir, limits: deps.settings.limits }, signal);
     if ('refusal' in bundle) return null;
     const { env, name, version, sequence } = bundle.manifest;
     return { env, name, version, sequence };

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { signatureLimits } from '../../api/trust.rules.ts';
+import type { BundleDiff } from '../../bundle/bundleDiff.rules.ts';
 import { identityName, SignatureFault } from '../../signatures/judgement.rules.ts';
 import { keyName, readPublicKey } from '../../signatures/trust.ts';
-import { ApiError, notFound } from '../core/apiError.rules.ts';
+import { ApiError, notFound, requestAborted } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { type AuditCaller, type Operator, requirePermission, visibleEnvs } from '../core/permission.rules.ts';
+import type { Limiter } from '../core/limiter.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
 import {
   findBundle,
@@ -17,6 +21,7 @@ import type { BundleRow, ListedBundle, Place, RecordedSettings, Role, SignatureR
 import { findBundleTrust, findThresholds, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
+import { type ArchiveDependencies, fetchArchive, refusedBundle, withScratchDirectory } from './archives.ts';
 import { signatureStateOf } from './bundle.rules.ts';
 import type { Bundle, BundleDetails, ReceivedSignature } from './bundleSchemas.ts';
 import type { ExpectedSettings } from './hostPolicies.rules.ts';
@@ -187,4 +192,78 @@ async function insertOnce(work: Store, row: SignatureRow): Promise<boolean> {
     throw new SignatureFault(`the bundle has ${known.length} signatures, and no more are kept`);
   await insertSignature(work, row);
   return true;
+}
+
+/** Dependencies of comparisons of bundles. */
+export interface ComparisonDependencies extends ArchiveDependencies {
+  /** Limits the comparisons that run at the same time. */
+  readonly limitComparisons: Limiter;
+}
+
+/**
+ * Longest time in milliseconds of a comparison, including the downloads of both archives: callers and proxies give up
+ * after a minute.
+ */
+const LONGEST_MS = 45_000;
+
+/** Two bundles of an environment, by their digests. */
+export interface Comparison {
+  env: string;
+  before: string;
+  after: string;
+  /** Aborted when the caller disconnects. */
+  signal: AbortSignal;
+}
+
+/**
+ * Compares two bundles of an environment without showing values that may be confidential. Unpacks both archives
+ * below the state directory. Throws 404, 422 for a bundle that this version cannot read, and PeerErrors. Throws 503
+ * `BUNDLE_MISSING`, `BUNDLE_DAMAGED`, `DISK_FULL`, or `OVERLOADED` if too many comparisons run or this one takes too
+ * long.
+ */
+export async function compareBundles(deps: ComparisonDependencies, comparison: Comparison): Promise<BundleDiff> {
+  const { env, before, after, signal } = comparison;
+  for (const sha256 of [before, after]) await requireBundleOf(deps.store, env, sha256);
+  return deps.limitComparisons(async () => {
+    const timeout = AbortSignal.timeout(LONGEST_MS);
+    const either = AbortSignal.any([signal, timeout]);
+    try {
+      return await withScratchDirectory(deps, async (scratch) => {
+        const [one, other] = [
+          await fetchSide(deps, { sha256: before, dir: join(scratch, 'before') }, either),
+          await fetchSide(deps, { sha256: after, dir: join(scratch, 'after') }, either),
+        ];
+        const diff = await deps.runArchiveTask('compare', { before: one, after: other }, either);
+        if ('refusals' in diff) throw refusedBundle(diff.refusals);
+        return diff;
+      });
+    } catch (error) {
+      if (signal.aborted) throw requestAborted();
+      if (timeout.aborted) throw tooSlow();
+      throw error;
+    }
+  });
+}
+
+async function requireBundleOf(store: Store, env: string, sha256: string): Promise<void> {
+  const row = await findBundle(store, sha256);
+  // The role is for this environment only: bundles of other environments count as missing.
+  if (row?.env !== env) throw notFound('bundle');
+}
+
+/** Fetches an archive into a new directory. */
+async function fetchSide(
+  deps: ComparisonDependencies,
+  { sha256, dir }: { sha256: string; dir: string },
+  signal: AbortSignal,
+) {
+  const [file, into] = [join(dir, 'archive'), join(dir, 'files')];
+  await mkdir(into, { recursive: true, mode: 0o700 });
+  await fetchArchive(deps, { sha256, file, signal });
+  return { file, sha256, into, limits: deps.settings.limits };
+}
+
+function tooSlow(): ApiError {
+  const message = `comparing the bundles has taken longer than ${LONGEST_MS / 1000} s: fetch and compare them by deployctl`;
+  return new ApiError({ status: 503, code: 'OVERLOADED', message, retryAfterS: 60 });
 }

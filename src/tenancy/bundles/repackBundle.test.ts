@@ -3,11 +3,15 @@ import { join } from 'node:path';
 import { type BundleOptions, createBundle } from '../../../fixtures/world/bundles/bundle.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { unpack } from '../../bundle/archive/archive.ts';
+import { archiveTasks } from './archiveTasks.ts';
+import type { RunArchiveTask } from './archiveWorkers.ts';
 import { repack } from './repackBundle.ts';
 
 const parent = tempDir();
 const limits = { bundle_bytes: 10_000_000, unpacked_bytes: 10_000_000, bundle_entries: 100 };
 const { signal } = new AbortController();
+const runArchiveTask: RunArchiveTask = (name, request) => archiveTasks[name](request as never, signal) as never;
+const deps = { runArchiveTask };
 
 function workplaceOf(options: BundleOptions) {
   const dir = mkdtempSync(join(parent, 'repack-'));
@@ -39,7 +43,7 @@ it.each([
   const request = workplaceOf({ ...options, archive: { format } });
   const before = await contentsOf(request.file);
   const change = async (manifest: string) => manifest.replace('"sequence": 1', '"sequence": 12');
-  const packed = await repack(request, change);
+  const packed = await repack(deps, request, change);
   expect(packed!.sizeBytes).toBe(readFileSync(request.into).length);
   expect(readFileSync(request.into).toString('hex', 0, 2)).toBe(magic);
   const after = await contentsOf(request.into);
@@ -56,12 +60,12 @@ it.each([
 it('packs the same archive for the same change', async () => {
   const [one, other] = [workplaceOf(options), workplaceOf(options)];
   const change = async (manifest: string) => `${manifest}\n`;
-  expect(await repack(one, change)).toEqual(await repack(other, change));
+  expect(await repack(deps, one, change)).toEqual(await repack(deps, other, change));
 });
 
 it('packs nothing if there is no new manifest', async () => {
   const request = workplaceOf(options);
-  expect(await repack(request, async () => null)).toBeNull();
+  expect(await repack(deps, request, async () => null)).toBeNull();
   expect([readdirSync(join(request.scratchDir, '..')).toSorted(), readdirSync(request.scratchDir)]).toEqual([
     ['bundle', 'scratch'],
     [],
@@ -70,8 +74,10 @@ it('packs nothing if there is no new manifest', async () => {
 
 it('leaves no files behind after a failure', async () => {
   const request = workplaceOf({ ...options, archive: { truncatedBytes: 5 } });
-  await expect(repack(request, async () => '{}')).rejects.toThrow('refused: BUNDLE_UNSAFE: the archive is damaged');
+  await expect(repack(deps, request, async () => '{}')).rejects.toThrow(
+    'refused: BUNDLE_UNSAFE: the archive is damaged',
+  );
   const sound = workplaceOf(options);
-  await expect(repack(sound, () => Promise.reject(new Error('enough')))).rejects.toThrow('enough');
+  await expect(repack(deps, sound, () => Promise.reject(new Error('enough')))).rejects.toThrow('enough');
   expect([...readdirSync(request.scratchDir), ...readdirSync(sound.scratchDir)]).toEqual([]);
 });

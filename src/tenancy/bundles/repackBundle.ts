@@ -1,11 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
-import { unpack } from '../../bundle/archive/archive.ts';
 import type { BundleContents } from '../../bundle/archive/inventory.rules.ts';
-import { type Compression, MANIFEST_NAME, packContents, type PackedBundle } from '../../bundle/archive/pack.ts';
-import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
-import { bundleFactsOf, readManifestText } from '../../bundle/readBundle.ts';
+import { type Compression, MANIFEST_NAME, type PackedBundle } from '../../bundle/archive/pack.ts';
+import { readManifestText } from '../../bundle/readBundle.ts';
 import { openRegularFile } from '../../core/files.ts';
 import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
@@ -17,7 +15,7 @@ import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } fro
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
-import { judgeForHosts } from './acceptBundle.ts';
+import { type EnvJudgement, judgeForHosts } from './acceptBundle.ts';
 import {
   type ArchiveDependencies,
   fetchArchive,
@@ -103,7 +101,7 @@ interface Origin {
  * The version text and all other files stay the same, so that hosts recreate only the services that use the secrets.
  * Newer pinned versions stay. Returns the bundle; null if the desired bundle reads none of the secrets.
  * Throws 404 for an unknown environment, 409 `ROLLOUT_ACTIVE`, and 409 `DESIRED_CHANGED` if the desired bundle keeps
- * changing. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
+ * changing. Throws 503 `DISK_FULL`, `BUNDLE_MISSING`, `BUNDLE_DAMAGED` and `ARCHIVE_UNCHECKED`, and PeerErrors.
  */
 async function repackBundle(deps: ArchiveDependencies, change: SecretChange): Promise<PinnedBundle | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -135,20 +133,19 @@ async function repackFrom(
   const into = join(dir, 'repacked');
   const { signal } = new AbortController();
   await fetchArchive(deps, { sha256: base.sha256, file, signal });
-  const seen = { pinned: new Map<string, number>(), sequence: 0, facts: null as BundleFacts | null };
-  const packed = await repack({ file, into, scratchDir: dir, signal }, async (text, unpacked) => {
+  const seen = { pinned: new Map<string, number>(), sequence: 0, judged: null as EnvJudgement | null };
+  const packed = await repack(deps, { file, into, scratchDir: dir, signal }, async (text, unpacked) => {
     const parsed = parseManifest(text, change.env);
     if ('refusal' in parsed) throw storageError('read', `${base.sha256}: ${parsed.refusal.detail}`);
     seen.pinned = newestPins(parsed.manifest);
     if (!arePinsNeeded(parsed.manifest, change.pins)) return null;
-    seen.facts = await bundleFactsOf({ ...unpacked, ...parsed, sha: null }, signal);
+    seen.judged = await judgeForHosts(deps, { ...unpacked, ...parsed, sha: null }, signal);
     seen.sequence = await takeSequence(deps, change.env);
     return pinSecrets(text, seen.sequence, change.pins);
   });
-  const { pinned, sequence, facts } = seen;
-  if (packed === null || facts === null) return { bundle: base, warnings: [], pinned };
-  const size = bundleSizeOf(packed.contents, packed.sizeBytes);
-  const { warnings } = await judgeForHosts(deps, change.env, { facts, size });
+  const { pinned, sequence, judged } = seen;
+  if (packed === null || judged === null) return { bundle: base, warnings: [], pinned };
+  const warnings = judged.warningsFor(bundleSizeOf(packed.contents, packed.sizeBytes));
   await storeArchive(deps, { sha256: packed.sha256, file: into });
   const row = rowOf(deps, change, { base, packed, sequence });
   if (!(await insertRepacked(deps, change, { origin, row }))) return 'outdated';
@@ -203,7 +200,7 @@ async function insertRepacked(
 
 /**
  * Packs a bundle again with the next sequence of its environment and stores the archive, without other changes. Returns
- * the row, which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
+ * the row, which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING`, `BUNDLE_DAMAGED` and `ARCHIVE_UNCHECKED`, and PeerErrors.
  */
 export function resequenceBundle(
   deps: ArchiveDependencies,
@@ -215,7 +212,7 @@ export function resequenceBundle(
     const [file, into] = [join(dir, 'base'), join(dir, 'repacked')];
     await fetchArchive(deps, { sha256: bundle.sha256, file, signal });
     const sequence = await takeSequence(deps, bundle.env);
-    const packed = await repack({ file, into, scratchDir: dir, signal }, async (text) =>
+    const packed = await repack(deps, { file, into, scratchDir: dir, signal }, async (text) =>
       changeManifest(text, () => ({ sequence })),
     );
     if (packed === null) throw new TypeError('a bundle was packed without a manifest');
@@ -251,15 +248,17 @@ interface RepackedBundle extends PackedBundle {
  * like `unpack` and `packDirectory`.
  */
 export async function repack(
+  { runArchiveTask }: Pick<ArchiveDependencies, 'runArchiveTask'>,
   { file, into, scratchDir, signal }: RepackRequest,
   change: (manifest: string, unpacked: { dir: string; contents: BundleContents }) => Promise<string | null>,
 ): Promise<RepackedBundle | null> {
   const dir = await mkdtemp(join(scratchDir, 'repack-'));
   try {
-    const before = await unpack({ file, into: dir, limits: noLimits, signal });
+    const before = await runArchiveTask('unpack', { file, into: dir, limits: noLimits }, signal);
     const manifest = await change((await readManifestText(dir)) ?? '', { dir, contents: before });
     if (manifest === null) return null;
-    const packed = await packContents({ dir, manifest, file: into, signal }, before, await compressionOf(file));
+    const compression = await compressionOf(file);
+    const packed = await runArchiveTask('pack', { dir, manifest, file: into, contents: before, compression }, signal);
     return { ...packed, contents: withManifest(before, Buffer.byteLength(manifest)) };
   } finally {
     await rm(dir, { recursive: true, force: true });

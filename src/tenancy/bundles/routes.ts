@@ -1,11 +1,19 @@
 import { Signature } from '../../api/agentSchemas.ts';
-import type { ComparisonDependencies } from './compareBundles.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, octets, routesFor } from '../http/operatorRoute.ts';
 import { acceptBundle, withReceivedArchive } from './acceptBundle.ts';
 import { openArchive, raiseShownSequences } from './archives.ts';
-import { addSignature, findPermitted, listBundles, listSignatures, readBundle, viewBundle } from './bundleList.ts';
+import {
+  addSignature,
+  compareBundles,
+  type ComparisonDependencies,
+  findPermitted,
+  listBundles,
+  listSignatures,
+  readBundle,
+  viewBundle,
+} from './bundleList.ts';
 import {
   Bundle,
   BundleDetails,
@@ -19,7 +27,6 @@ import {
   PushQuery,
   SignatureList,
 } from './bundleSchemas.ts';
-import { compareBundles } from './compareBundles.ts';
 
 const route = routesFor<ComparisonDependencies>();
 
@@ -38,7 +45,7 @@ export const bundleRoutes = [
       409: 'SEQUENCE_STALE, SEQUENCE_TOO_HIGH',
       413: 'BUNDLE_TOO_LARGE',
       422: 'Code of the first refusal; refusals names them all',
-      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_BUSY',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_UNCHECKED, ARCHIVE_BUSY',
     },
     act: 'bundle.push',
     target: ({ query }) => query.sha256,
@@ -89,7 +96,7 @@ export const bundleRoutes = [
     errors: {
       404: 'BUNDLE_NOT_FOUND',
       422: 'Code of the first refusal, if this version cannot read a bundle',
-      503: 'OVERLOADED, PEER_UNAVAILABLE, BUNDLE_MISSING, BUNDLE_DAMAGED, DISK_FULL',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, BUNDLE_MISSING, BUNDLE_DAMAGED, DISK_FULL, ARCHIVE_UNCHECKED',
     },
     act: 'bundle.diff',
     handle: async (deps, { params: { env, sha256: before }, query: { to: after }, signal }) =>

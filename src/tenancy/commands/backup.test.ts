@@ -31,7 +31,7 @@ import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
 import { findRollout, insertRollout } from '../store/rollouts.ts';
 import { listSigningKeys } from '../keys/keyRing.ts';
-import { admin } from './credentials.ts';
+import { admin } from './store.ts';
 import { digestOfToken } from '../people/authenticate.ts';
 
 let dir: string;

@@ -7,8 +7,7 @@ import type { TenancySettings } from '../config/configKeys.ts';
 import { listSigningKeys, openKeyRing, PUBLISHED_AHEAD_MS, signGrant } from '../keys/keyRing.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
 import { migrations } from '../store/migrations.ts';
-import { admin, rotateKeys } from './credentials.ts';
-import { init, migrate } from './store.ts';
+import { admin, init, migrate, rotateKeys } from './store.ts';
 import { CommandError, readKeyFile, storeFileOf } from './storeAccess.ts';
 import { digestOfToken } from '../people/authenticate.ts';
 

@@ -118,7 +118,7 @@ export const rolloutRoutes = [
     errors: {
       404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND',
       409: 'ROLLOUT_STATE, DESIRED_CHANGED',
-      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_UNCHECKED, BUNDLE_MISSING, BUNDLE_DAMAGED',
     },
     act: 'rollout.abort',
     handle: async (deps, { caller, params: { env } }) => answer(200, await abortRollout(deps, { caller, env })),

@@ -9,7 +9,7 @@ const route = routesFor<SecretDependencies>();
 const setErrors = {
   404: 'ENV_NOT_FOUND',
   409: 'SECRETS_PENDING, SECRETS_DOOMED, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED',
-  503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
+  503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_UNCHECKED, BUNDLE_MISSING, BUNDLE_DAMAGED',
 };
 
 /** Routes of secrets. Values pass through the service and are never returned. */

@@ -5,7 +5,7 @@ import type { SpanQueue } from '../../core/sendSpans.ts';
 import { version } from '../../core/commandLine.ts';
 import type { KitDependencies } from '../backends/kit.ts';
 import { type Limiter, limitLookUps, lookUpPlaces } from '../core/limiter.ts';
-import { limitComparisons } from '../bundles/compareBundles.ts';
+import { createArchiveWorkers, limitComparisons, type RunArchiveTask } from '../bundles/archiveWorkers.ts';
 import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { countRefusals } from '../core/audit.ts';
@@ -42,6 +42,7 @@ export interface TenancyParts {
   readonly secretstore: Secretstore;
   readonly bundles: BundleStorage;
   readonly limitComparisons: Limiter;
+  readonly runArchiveTask: RunArchiveTask;
   readonly postWebhook: PostWebhook;
   readonly sealer: Sealer;
   readonly mesh: MeshDirectory | null;
@@ -73,6 +74,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
   const spans = await connectCollector(settings, log);
   const onError = (error: unknown) => log('error', `the signing keys cannot be read again: ${String(error)}`);
   const keys = await followKeyRing({ store, keyFile, onError });
+  const archiveWorkers = createArchiveWorkers();
   const bearerCounts = { hits: 0, misses: 0 };
   const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
   const parts: TenancyParts = {
@@ -81,6 +83,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
     changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
     watch: watchStore({ store, secretstore, clock, log }),
     limitComparisons: limitComparisons(),
+    runArchiveTask: archiveWorkers.run,
     postWebhook: connectWebhooks(settings),
     sealer: createSealer(keyFile),
     identityProvider,
@@ -90,7 +93,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
   const close = async () => {
     await countRefusals(parts).catch(() => undefined);
     await keys.stop();
-    await Promise.all([secretstore.close(), mesh?.close(), spans?.close()]);
+    await Promise.all([archiveWorkers.close(), secretstore.close(), mesh?.close(), spans?.close()]);
   };
   return { parts, close };
 }
