@@ -30,6 +30,57 @@ it('creates and shows a backend', async () => {
   expect(stdout).toMatch(/^last seen {6}never$/m);
 });
 
+describe('a host with a name', () => {
+  const named = async (name: string) => {
+    const host = await addHost(at.service, env);
+    await host.checkIn({ host: { name: `${name}.${env}.example`, arch: 'x64', os: 'linux' } });
+    return host;
+  };
+
+  it.each(['show', 'label', 'lock', 'unlock', 'accept', 'kit', 'reports', 'retire'])(
+    'is named by its name, without its domain, or by its id, whole or short, to %s it',
+    async (command) => {
+      const name = `web-${env}`;
+      const { id } = await named(name);
+      await named(`${name}9`);
+      const words = (host: string) =>
+        ({ kit: ['kit', host, '--show'], reports: ['reports', host], retire: ['retire', host, '--confirm'] })[
+          command
+        ] ?? ['host', command, host];
+      const names = [id, id.slice(0, 8), name, `${name}.${env}.EXAMPLE`];
+      for (const host of names) expect(await at.admin.run(words(host))).toMatchObject({ exit: 0, stderr: '' });
+      expect(await at.admin.run(words(`web-${env}1`))).toEqual({
+        exit: 1,
+        stdout: '',
+        stderr: `deployctl: HOST_UNKNOWN: no host is named web-${env}1\n  → \`deployctl host list --search web-${env}1\`\n`,
+      });
+    },
+  );
+
+  it('is refused with the candidates if another one is named so, and not if that one is retired', async () => {
+    const name = `web-${env}`;
+    const [one, two] = [await named(name), await named(name)];
+    const { exit, stderr } = await at.admin.run(`retire ${name} --confirm`);
+    expect(exit).toBe(1);
+    const line = (id: string) => `  ${name}.${env}.example (${id.slice(0, 8)}, site fra, environment ${env})\n`;
+    expect(stderr).toContain(`HOST_AMBIGUOUS: 2 hosts are named ${name}\n`);
+    for (const { id } of [one, two]) expect(stderr).toContain(line(id));
+    const { stderr: json } = await at.viewer.run(`host show ${name} --json`);
+    expect(JSON.parse(json)).toMatchObject({ error: { code: 'HOST_AMBIGUOUS', details: [{}, {}] } });
+    await at.service.deps.store.updateTable('backends').set({ state: 'retired' }).where('id', '=', one.id).execute();
+    expect(await at.viewer.json(`host show ${name}`)).toMatchObject({ id: two.id });
+  });
+
+  it('is listed by its name and a short id, and found by a part of its name', async () => {
+    const { id } = await named('web-3');
+    await create();
+    const { stdout } = await at.viewer.run(`host list --env ${env} --search WEB-3.`);
+    expect(stdout).toMatch(new RegExp(`^HOST .* ID\nweb-3.${env}.example +${env} +fra .* ${id.slice(0, 8)}\n$`));
+    const { stdout: sorted } = await at.viewer.run(`host list --env ${env} --sort host_name --reverse`);
+    expect(sorted.split('\n')[1]).toMatch(/^web-3/);
+  });
+});
+
 it('locks a backend, lists the secrets that its host could have read, and unlocks it', async () => {
   const { id } = await create();
   expect((await at.admin.run(`backend lock ${id}`)).stdout).toMatch(/has no secrets that it could have read/);
@@ -60,10 +111,15 @@ it('lists the hosts with one token, and accepts one of them', async () => {
   const { stdout } = await at.viewer.run(`backend accept ${host.id}`);
   expect(stdout).toMatch(/^22222222 +aaaaaaaa +web +127.0.0.1 .* contending$/m);
   const unknown = await at.admin.run(`backend accept ${host.id} 3`);
-  expect(unknown).toMatchObject({ exit: 2, stderr: expect.stringContaining('no host of backend') as string });
-  expect((await at.admin.run(`retire ${host.id} --confirm`)).stderr).toContain('deployctl backend accept ID');
+  expect(unknown).toMatchObject({
+    exit: 2,
+    stderr: expect.stringMatching(
+      /: no host with the token of web \(.*\n {2}BOOT .*\n {2}11111111 .*\n {2}22222222 /,
+    ) as string,
+  });
+  expect((await at.admin.run(`retire ${host.id} --confirm`)).stderr).toContain('deployctl host accept ID');
   const accepted = await at.admin.run(`backend accept ${host.id} 1111`);
-  expect(accepted.stdout).toMatch(/is served to web \(boot 11111111.*\)\nrefused: web \(boot 22222222/);
+  expect(accepted.stdout).toMatch(/^web \(boot 11111111.*\) is accepted\nrefused: web \(boot 22222222/);
   expect(await host.checkIn(copies[0])).toMatchObject({ status: 200 });
   expect((await at.admin.run(`backend accept ${host.id}`)).stdout).toContain('no host waits for a decision');
   const retired = await at.admin.run(`retire ${host.id} --confirm`);
@@ -114,7 +170,7 @@ it('shows the version of the agent of each host, and finds hosts by it', async (
   const list = async (options: string) => (await at.viewer.run(`backend list --env ${env} ${options}`)).stdout;
   const rows = (await list('--sort agent_version --reverse')).trimEnd().split('\n').slice(1);
   expect(rows).toEqual([expect.stringMatching(/^\S+ .* 0\.3\.0 /), expect.stringMatching(/^\S+ .* 0\.2\.0 /)]);
-  expect((await list('--search 0.3.0')).match(/^\S+/gm)).toEqual(['ID', canary.id]);
+  expect((await list('--search 0.3.0')).match(/^\S+/gm)).toEqual(['HOST', 'host-1']);
 });
 
 it('shows a table that fits the terminal, whatever the site is called', async () => {
@@ -165,7 +221,7 @@ it('shows the trusted signers of a host, how its environment differs, and violat
     .insertInto('bundle_trusts')
     .values({ env, threshold: 1, trust: JSON.stringify({ threshold: 1, keys, identities: [], root: null }) })
     .execute();
-  expect(await list()).toMatch(/ differs\n/);
+  expect(await list()).toMatch(/ differs +\S+\n/);
   const { stdout } = await at.viewer.run(`backend show ${host.id}`);
   expect(stdout).toMatch(/^differs {8}the host requires no signatures of bundles, but its environment does$/m);
   expect(stdout).toMatch(/^violation {6}trust: signed by a \ufffd\[31mremoved key$/m);
@@ -182,13 +238,13 @@ it('shows the managers of a swarm as such', async () => {
   await one.checkIn(tell('n1', true));
   await two.checkIn(tell('n2', false));
   await create();
-  const lines = (await list()).split('\n').filter((line) => / (SWARM|swarm-of-\S+( leader)?)$/.test(line));
+  const lines = (await list()).split('\n').filter((line) => / (SWARM|swarm-of-\S+( leader)?) /.test(line));
   expect(lines).toHaveLength(3);
-  expect(lines.find((line) => line.startsWith(one.id))).toMatch(/ leader$/);
+  expect(lines.find((line) => line.includes(one.id.slice(0, 8)))).toMatch(/ leader /);
   expect((await list(` --swarm ${swarm}`)).trimEnd().split('\n')).toHaveLength(3);
   const { stdout } = await at.viewer.run(`backend show ${two.id}`);
   expect(stdout).toContain(
-    `swarm          ${swarm}, node n2\nmanager        ${one.id}, site fra, active, the leader\n`,
+    `swarm          ${swarm}, node n2\nmanager        host-1 (${one.id.slice(0, 8)}, site fra), active, the leader\n`,
   );
 });
 
@@ -207,7 +263,7 @@ it('writes the kit into the files that its command names', async () => {
 });
 
 it.each([
-  ['backend show 1', 2],
+  ['backend show 1', 1],
   [`backend show ${randomUUID()}`, 1],
   [`kit ${randomUUID()} --show`, 1],
   [`retire ${randomUUID()} --confirm`, 1],

@@ -48,7 +48,7 @@ it('prints the meaning of a refusal and its cure', async () => {
     return stderr;
   };
   expect(await refused('env create eu-2')).toMatch(/^deployctl: ENV_EXISTS: .*\n {2}→ /);
-  expect(await refused('env delete eu-2')).toMatch(/^deployctl: ENV_IN_USE: .*\n {2}→ retire its backends first/);
+  expect(await refused('env delete eu-2')).toMatch(/^deployctl: ENV_IN_USE: .*\n {2}→ retire its hosts first/);
   expect(await refused('env show us-2')).toMatch(/^deployctl: ENV_NOT_FOUND: /);
 });
 

@@ -25,13 +25,27 @@ describe('a retirement', () => {
     });
   });
 
+  it('shows on a terminal what it destroys, and asks for the name of the host', async () => {
+    const host = await addHost(at.service, env);
+    await addHost(at.service, env);
+    await host.checkIn();
+    const ask = (stdin: string) => at.admin.run(`retire ${host.id} --purge-volumes`, { terminal: 200, stdin });
+    const refused = await ask('host-2\n');
+    expect(refused).toMatchObject({ exit: 1, stderr: expect.stringContaining('NOT_CONFIRMED') as string });
+    expect(refused.stderr).toContain(
+      `this retires the host host-1 (${host.id.slice(0, 8)}, site fra, environment ${env}):\nservices that are stopped: web\nits volumes are removed, except on a production host\n`,
+    );
+    expect(await at.viewer.json(`host show ${host.id}`)).toMatchObject({ state: 'active' });
+    expect(await ask('host-1\n')).toMatchObject({ exit: 0, stdout: 'host host-1 is retiring\n' });
+  });
+
   it('shows the next state', async () => {
     const host = await addHost(at.service, env);
     await host.checkIn();
     expect(await at.admin.run(`retire ${host.id} --confirm --purge-volumes`)).toEqual({
       exit: 0,
       stderr: '',
-      stdout: `backend ${host.id} is retiring\n`,
+      stdout: 'host host-1 is retiring\n',
     });
     expect(await at.viewer.json(`backend show ${host.id}`)).toMatchObject({ state: 'retiring', purge_volumes: true });
     expect(await at.admin.json(`retire ${host.id} --confirm --force`)).toEqual({
@@ -49,7 +63,7 @@ describe('a retirement', () => {
     expect(await at.admin.run(`retire ${two.id} --confirm --swarm`)).toEqual({
       exit: 0,
       stderr: '',
-      stdout: `backend ${two.id} is retiring\nbackend ${one.id} is retiring\n`,
+      stdout: 'host host-1 is retiring\nhost host-1 is retiring\n',
     });
   });
 
@@ -113,7 +127,7 @@ describe('a retirement', () => {
     it('asks nothing while another host remains', async () => {
       await at.admin.json(`backend create --env ${env} --site ber`);
       expect((await at.admin.run(`retire ${id} --confirm`, { terminal: 200 })).stdout).toBe(
-        `backend ${id} is finishing\n`,
+        `host ${id.slice(0, 8)} is finishing\n`,
       );
     });
   });
