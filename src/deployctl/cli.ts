@@ -80,7 +80,7 @@ const helpFooter = `
 Terms:
   bundle       compose files and a manifest.json, packed as one archive
   environment  hosts that run the same bundle
-  backend      record of a host in the tenancy service
+  host         a machine with an agent; its record in the tenancy service is a backend
   rollout      deployment to the hosts of an environment, one wave after another
 
 Exit codes:

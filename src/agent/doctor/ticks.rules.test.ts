@@ -113,7 +113,7 @@ describe('the last outcome', () => {
     [
       'is a clone',
       last('failed', 'HOST_CLONED'),
-      ['last outcome: failed', `failed at ${at}`, 'failed: HOST_CLONED', 'deployctl backend accept BACKEND'],
+      ['last outcome: failed', `failed at ${at}`, 'failed: HOST_CLONED', 'deployctl host accept BACKEND'],
     ],
   ])('%s', (_name, patch, lines) => {
     expect(checkLines(checkLastOutcome(contextOf(patch)))).toEqual(lines);

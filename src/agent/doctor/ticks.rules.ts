@@ -94,7 +94,7 @@ export function checkLastOutcome({ state }: CheckContext): Check {
 
 function outcomeFix(code: string | null): string {
   if (code === 'CLOCK_SKEW') return 'sudo timedatectl set-ntp true';
-  return code === tenancyErrorCodes.cloned ? 'deployctl backend accept BACKEND' : trace;
+  return code === tenancyErrorCodes.cloned ? 'deployctl host accept BACKEND' : trace;
 }
 
 /** Checks that no report is left that a later check-in should have delivered (spec §10.3). */

@@ -85,7 +85,7 @@ function backendTable({ backends }: BackendList, { query }: Visit, now: number):
   ];
   const empty = isFiltered(query)
     ? emptyState('No host is like that. Clear the filter to see all.')
-    : emptyState('There is no host yet. Create a backend for one:', 'deployctl backend create --env ENV --site SITE');
+    : emptyState('There is no host yet. Create a backend for one:', 'deployctl host create --env ENV --site SITE');
   return table({ caption: 'Hosts', columns, rows: rowsOf(backends), keyOf: ({ host }) => host.id, empty });
 }
 

@@ -3,23 +3,35 @@ import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import type { ToldHold } from '../../api/checkIn.rules.ts';
 import { parseLabels } from '../../api/rolloutPlan.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { path, readPages } from '../core/client.ts';
+import { hostIdOf, path, readHost, readPages } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
 import { collectOption, countOption, formatLabels } from '../core/input.ts';
-import { formatAge, formatDoom, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
+import {
+  describeHost,
+  formatAge,
+  formatDoom,
+  formatFacts,
+  formatHealth,
+  formatTable,
+  formatTime,
+  hostLabel,
+  shortId,
+  shortIdLength,
+  shortSha,
+} from '../core/table.ts';
 import type { Backend, BackendDetails, HostCopy, PendingStep, SecretName } from '../core/types.ts';
-import { addBackendAccept, describeCopy } from './host.ts';
+import { addBackendAccept, describeCopy, hostArgument } from './host.ts';
 
-/** `deployctl backend list|show|create|label|lock|unlock|accept`. */
+/** `deployctl host list|show|create|label|lock|unlock|accept`; `backend` is the older name of the group. */
 export function addBackend(program: Command, run: Run): void {
-  const backend = program.command('backend').helpCommand(false).description('Manage backends, the records of hosts');
+  const backend = program.command('host').alias('backend').helpCommand(false).description('Manage hosts');
   addBackendList(backend, run);
   addBackendLock(backend, run);
   addBackendAccept(backend, run);
-  backend.command('show').description('Show a backend').argument('<id>', 'id of the backend').action(run(showBackend));
+  backend.command('show').description('Show a host').argument('<host>', hostArgument).action(run(showBackend));
   backend
     .command('create')
-    .description('Create the backend of a new host; then install the host with `deployctl kit`')
+    .description('Create the record of a new host; then install the host with `deployctl kit`')
     .requiredOption('--env <env>', 'environment of the host')
     .requiredOption('--site <site>', 'location of the host')
     .addOption(
@@ -32,15 +44,14 @@ export function addBackend(program: Command, run: Run): void {
     .action(run(createBackend));
   backend
     .command('label')
-    .description('Replace the labels of a backend')
-    .argument('<id>', 'id of the backend')
+    .description('Replace the labels of a host')
+    .argument('<host>', hostArgument)
     .argument('[labels...]', 'labels as NAME=VALUE; without any, all labels are removed')
     .action(run(labelBackend));
 }
 
-async function showBackend(session: Session, [id]: [string]): Promise<Result> {
-  const api = await session.api();
-  const json = await api.call<BackendDetails>({ method: 'GET', path: path`/v1/backends/${id}` });
+async function showBackend(session: Session, [host]: [string]): Promise<Result> {
+  const json = await readHost(await session.api(), host);
   return { json, text: formatBackend(json, session.nowMs) };
 }
 
@@ -64,9 +75,10 @@ interface NewBackendOptions {
   label?: string[];
 }
 
-async function labelBackend(session: Session, [id, words]: [string, string[]]): Promise<Result> {
+async function labelBackend(session: Session, [host, words]: [string, string[]]): Promise<Result> {
   const labels = readLabels(words);
   const api = await session.api();
+  const id = await hostIdOf(api, host);
   const call = { method: 'PUT', path: path`/v1/backends/${id}/labels`, json: { labels } } as const;
   const json = await api.call<BackendDetails>(call);
   return { json, text: formatBackend(json, session.nowMs) };
@@ -87,20 +99,22 @@ function formatSwarm({ id, node, leader }: NonNullable<Backend['swarm']>): strin
   return `${id}, node ${node}${leader ? ', the leader' : ''}`;
 }
 
-function formatManager({ id, site, state, leader }: NonNullable<BackendDetails['managers']>[number]): [string, string] {
-  return ['manager', `${id}, site ${site}, ${state}${leader ? ', the leader' : ''}`];
+function formatManager(manager: NonNullable<BackendDetails['managers']>[number]): [string, string] {
+  const { state, leader } = manager;
+  return ['manager', `${describeHost(manager)}, ${state}${leader ? ', the leader' : ''}`];
 }
 
 function formatBackend(backend: BackendDetails, nowMs: number): string {
   const { env, site, transport, laptop, labels = {}, last_report: report } = backend;
   const { hold = null, window_opens_at: opening = null, swarm = null, managers = [], violations = [] } = backend;
   return formatFacts([
+    ['name', backend.host_name ?? null],
     ['id', backend.id],
     ['host', `environment ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
     ['labels', formatLabels(labels) || null],
     ['state', `${backend.state} since ${formatTime(backend.state_since, nowMs)}`],
     ['locked', backend.locked_at ? `since ${formatTime(backend.locked_at, nowMs)}: all calls are refused` : null],
-    ['cloned', backend.cloned_at ? `since ${formatTime(backend.cloned_at, nowMs)}: ${cloneCure(backend.id)}` : null],
+    ['cloned', backend.cloned_at ? `since ${formatTime(backend.cloned_at, nowMs)}: ${cloneCure(backend)}` : null],
     ...copiesToShow(backend).map((copy): [string, string] => [
       copy.role,
       `${describeCopy(copy)}, last seen ${formatTime(copy.last_seen_at, nowMs)}`,
@@ -130,8 +144,8 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
   ]);
 }
 
-function cloneCure(id: string): string {
-  return `two hosts use its token, and both are refused; deployctl backend accept ${id} BOOT`;
+function cloneCure({ id }: BackendDetails): string {
+  return `two hosts use its token, and both are refused; deployctl host accept ${shortId(id)} BOOT`;
 }
 
 /** The hosts that wait for a decision, or were refused by one. */
@@ -154,21 +168,24 @@ function formatStep({ step, tries, error }: PendingStep): [label: string, value:
   return ['pending', error === null ? step : `${step}, tried ${tries} times: ${error}`];
 }
 
-const sortColumns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
+const sortColumns = ['id', 'host_name', 'site', 'state', 'last_seen_at', 'agent_version'];
 
-/** `deployctl backend list`. */
+/** `deployctl host list`. */
 function addBackendList(backend: Command, run: Run): void {
   backend
     .command('list')
-    .description('List backends (the records of hosts)')
+    .description('List hosts')
     .option('--env <env>', 'only of this environment')
     .addOption(
-      new Option('--state <state...>', 'only backends in these states').choices(Object.keys(lifeOfBackend.states)),
+      new Option('--state <state...>', 'only hosts in these states').choices(Object.keys(lifeOfBackend.states)),
     )
-    .option('--search <text>', 'text in the site, a label or the agent version, or at the beginning of the id')
+    .option(
+      '--search <text>',
+      'text in the name, the site, a label or the agent version, or at the beginning of the id',
+    )
     .option('--behind', 'only hosts that do not run the desired bundle')
     .option('--sick', 'only hosts that are unhealthy, or whose latest report is a failure')
-    .option('--cloned', 'only backends whose token two hosts use')
+    .option('--cloned', 'only hosts whose token another host uses too')
     .addOption(
       new Option('--deferred-by <what>', 'only hosts that are paused by a hold or a maintenance window').choices([
         'hold',
@@ -194,8 +211,9 @@ async function listBackends(
   const { backends } = json;
   const hasSwarms = backends.some(({ swarm }) => swarm);
   const differ = backends.some(({ differs }) => differs);
+  const length = uniqueLength(backends);
   const rows = backends.map((backend) => [
-    backend.id,
+    hostLabel(backend),
     backend.env,
     backend.site,
     formatState(backend),
@@ -207,9 +225,10 @@ async function listBackends(
     shortSha(backend.desired_sha),
     ...(differ ? [backend.differs ? 'differs' : '-'] : []),
     ...(hasSwarms ? [formatSwarmCell(backend)] : []),
+    backend.id.slice(0, length),
   ]);
   const head = [
-    'ID',
+    'HOST',
     'ENV',
     'SITE',
     'STATE',
@@ -221,8 +240,15 @@ async function listBackends(
     'DESIRED',
     ...(differ ? ['SETTINGS'] : []),
     ...(hasSwarms ? ['SWARM'] : []),
+    'ID',
   ];
   return { json, text: formatTable(head, rows, session.width) };
+}
+
+/** How many characters of the ids make each of them unique in the list. */
+function uniqueLength(backends: readonly Backend[]): number {
+  const shown = new Set(backends.map(({ id }) => shortId(id)));
+  return shown.size === backends.length ? shortIdLength : Infinity;
 }
 
 function formatState({ state, locked_at, cloned_at, leftover }: Backend): string {
@@ -266,22 +292,23 @@ function queryOf({
   return { env, state: state?.join(','), q: search, ...condition, sort: order };
 }
 
-/** `deployctl backend lock|unlock`. */
+/** `deployctl host lock|unlock`. */
 function addBackendLock(backend: Command, run: Run): void {
   backend
     .command('lock')
     .description('Refuse all calls of a host from now on, and list the secrets that it could have read')
-    .argument('<id>', 'id of the backend')
+    .argument('<host>', hostArgument)
     .action(run(lockBackend));
   backend
     .command('unlock')
     .description('Accept the calls of a locked host again')
-    .argument('<id>', 'id of the backend')
+    .argument('<host>', hostArgument)
     .action(run(unlockBackend));
 }
 
-async function lockBackend(session: Session, [id]: [string]): Promise<Result> {
+async function lockBackend(session: Session, [host]: [string]): Promise<Result> {
   const api = await session.api();
+  const id = await hostIdOf(api, host);
   const locked = await api.call<BackendDetails>({ method: 'POST', path: path`/v1/backends/${id}/lock` });
   const { env } = locked;
   const call = { method: 'GET', path: path`/v1/envs/${env}/secrets` } as const;
@@ -292,7 +319,10 @@ async function lockBackend(session: Session, [id]: [string]): Promise<Result> {
       throw error;
     },
   );
-  const lines = [`backend ${id} is locked: its host gets no orders, bundles or secrets`, ...exposedLines(env, keys)];
+  const lines = [
+    `host ${hostLabel(locked)} is locked: it gets no orders, bundles or secrets`,
+    ...exposedLines(env, keys),
+  ];
   return { json: { ...locked, exposed_secrets: keys instanceof CtlError ? null : keys }, text: lines.join('\n') };
 }
 
@@ -308,8 +338,9 @@ function exposedLines(env: string, keys: string[] | CtlError): string[] {
   ];
 }
 
-async function unlockBackend(session: Session, [id]: [string]): Promise<Result> {
+async function unlockBackend(session: Session, [host]: [string]): Promise<Result> {
   const api = await session.api();
+  const id = await hostIdOf(api, host);
   const json = await api.call<BackendDetails>({ method: 'POST', path: path`/v1/backends/${id}/unlock` });
-  return { json, text: `backend ${id} is not locked: its host is served again` };
+  return { json, text: `host ${hostLabel(json)} is not locked: it is served again` };
 }

@@ -2,12 +2,23 @@ import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { type BackendState, remainingStates } from '../../../machines/backend.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { type Api, path, readPages } from '../core/client.ts';
-import { CtlError, exits, usageError } from '../core/ctlError.ts';
+import { type Api, hostIdOf, path, readHost, readPages } from '../core/client.ts';
+import { CtlError, exits } from '../core/ctlError.ts';
 import { signerLines } from '../../signatures/signatureFiles.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
 import { countOption, readAnswer } from '../core/input.ts';
-import { formatAge, formatFacts, formatTable, formatTime, keepCommand, shortSha } from '../core/table.ts';
+import {
+  describeHost,
+  formatAge,
+  formatFacts,
+  formatTable,
+  formatTime,
+  harmless,
+  hostLabel,
+  keepCommand,
+  shortId,
+  shortSha,
+} from '../core/table.ts';
 import type {
   BackendDetails,
   EnvDetails,
@@ -18,22 +29,26 @@ import type {
   SecretName,
 } from '../core/types.ts';
 
+/** The description of an argument that names a host. */
+export const hostArgument = 'name of the host, or its id, of which 8 characters are enough';
+
 /** `deployctl kit`. */
 export function addKit(program: Command, run: Run): void {
   program
     .command('kit')
     .description('Create new credentials for a host and print its install command; earlier credentials become invalid')
-    .argument('<id>', 'id of the backend')
+    .argument('<host>', hostArgument)
     .option('--output <directory>', 'write the credentials to files in this directory, and print only the command')
     .option('--show', 'print the credentials even to a terminal')
     .action(run(kit));
 }
 
-async function kit(session: Session, [id]: [string], options: RevealOptions): Promise<Result> {
+async function kit(session: Session, [host]: [string], options: RevealOptions): Promise<Result> {
   requireDestination(session, options);
+  const api = await session.api();
+  const id = await hostIdOf(api, host);
   const dir = options.output === undefined ? null : resolve(options.output);
   if (dir !== null) await makePrivateDirectory(dir);
-  const api = await session.api();
   const json = await api.call<InstallKit>({ method: 'GET', path: path`/v1/backends/${id}/agent/install` });
   if (dir === null) return { json, text: `${formatKit(json, session.nowMs)}\ngrant:\n${json.bootstrap_jwt}` };
   const files = filesOf(json);
@@ -62,7 +77,7 @@ const credentials = ['bootstrap_jwt', 'mesh_enrolment_jwt', 'download_token'];
 
 function formatKit(kit: InstallKit, nowMs: number): string {
   return formatFacts([
-    ['backend', `${kit.id}, environment ${kit.env}, site ${kit.site}, transport ${kit.transport}`],
+    ['host', `${kit.id}, environment ${kit.env}, site ${kit.site}, transport ${kit.transport}`],
     ['grant', `expires at ${formatTime(kit.expires_at, nowMs)}`],
     // A service of an older version sends neither.
     ...signerFacts(kit),
@@ -90,8 +105,8 @@ export function addRetire(program: Command, run: Run): void {
   program
     .command('retire')
     .description('Stop the services of a host, then revoke its credentials')
-    .argument('<id>', 'id of the backend')
-    .option('--confirm', 'required, because a retirement cannot be undone')
+    .argument('<host>', hostArgument)
+    .option('--confirm', 'do not ask for the name of the host; required without a terminal')
     .option('--force', 'retire the host even if it is offline; if it is retiring already, stop waiting for it')
     .option('--swarm', 'retire all managers of the swarm of this host, and remove the stack')
     .option('--purge-volumes', 'remove volumes too, except on production hosts')
@@ -104,18 +119,24 @@ export function addRetire(program: Command, run: Run): void {
     .action(run(retire));
 }
 
-async function retire(session: Session, [id]: [string], options: RetireOptions): Promise<Result> {
-  const { confirm = false, force = false, purgeVolumes = false, swarm = false } = options;
+async function retire(session: Session, [host]: [string], options: RetireOptions): Promise<Result> {
+  const { force = false, purgeVolumes = false, swarm = false } = options;
   const api = await session.api();
-  const last = confirm ? await secretsAtStake(api, id, swarm) : null;
+  const backend = await readHost(api, host);
+  const { id } = backend;
+  const managers = swarm ? (backend.managers ?? []) : [];
+  const isAsked = options.confirm !== true && session.io.stdin.isTTY === true;
+  const last = options.confirm || isAsked ? await secretsAtStake(api, backend, managers) : null;
+  if (isAsked) await askForName(session, { backend, managers, purgeVolumes });
+  const confirm = options.confirm ?? isAsked;
   const secrets = options.secrets ?? (last && (await askForChoice(session, last)));
   // A service of an older version knows neither swarms nor a choice for secrets.
   const body = { confirm, force, purge_volumes: purgeVolumes, ...(swarm && { swarm }), ...(secrets && { secrets }) };
   const call = { method: 'POST', path: path`/v1/backends/${id}/retire`, json: body } as const;
   const json = await api.call<Retiring>(call);
-  const backends = [json, ...(json.others ?? [])];
-  const lines = backends.flatMap(({ id, state, leftover }) => [
-    `backend ${id} is ${state}`,
+  const retiring = [json, ...(json.others ?? [])];
+  const lines = retiring.flatMap(({ id, state, leftover }) => [
+    `host ${hostLabel([backend, ...managers].find((each) => each.id === id) ?? { id })} is ${state}`,
     ...(leftover ? [`warning: ${leftover}`] : []),
   ]);
   const left = (json.copies ?? []).map(
@@ -125,6 +146,33 @@ async function retire(session: Session, [id]: [string], options: RetireOptions):
   return { json, text: [...lines, ...left, ...(last ? formatEnd(json, last) : [])].join('\n') };
 }
 
+interface EndOfHost {
+  backend: BackendDetails;
+  /** The other managers of its swarm that are retired with it. */
+  managers: BackendDetails['managers'] & object;
+  purgeVolumes: boolean;
+}
+
+/** Shows what a retirement destroys, and asks for the name of the host. Throws NOT_CONFIRMED for any other answer. */
+async function askForName({ io }: Session, { backend, managers, purgeVolumes }: EndOfHost): Promise<void> {
+  const services = [...new Set((backend.containers ?? []).map(({ service }) => service))];
+  const lines = [
+    `this retires the host ${describeHost(backend)}:`,
+    ...managers.map((manager) => `and the manager ${describeHost(manager)}`),
+    services.length > 0 ? `services that are stopped: ${services.join(', ')}` : 'it has reported no containers',
+    purgeVolumes ? 'its volumes are removed, except on a production host' : 'its volumes are kept',
+    'its credentials are revoked; this cannot be undone',
+  ];
+  io.stderr.write(`${lines.map(harmless).join('\n')}\n`);
+  const name = hostLabel(backend);
+  const answer = (await readAnswer(io, `type ${harmless(name)} to retire it:`)).trim();
+  if (answer !== name) throw notRetired();
+}
+
+function notRetired(): CtlError {
+  return new CtlError({ exit: exits.failed, code: 'NOT_CONFIRMED', message: 'nothing was retired' });
+}
+
 /** An environment without further hosts, and the names of its secrets; null if they cannot be listed. */
 interface SecretsAtStake {
   env: string;
@@ -132,11 +180,14 @@ interface SecretsAtStake {
 }
 
 /** The secrets of an environment of which this is the last host; null if there are none, or others remain. */
-async function secretsAtStake(api: Api, id: string, isWholeSwarm: boolean): Promise<SecretsAtStake | null> {
-  const backend = await api.call<BackendDetails>({ method: 'GET', path: path`/v1/backends/${id}` });
+async function secretsAtStake(
+  api: Api,
+  backend: BackendDetails,
+  managers: EndOfHost['managers'],
+): Promise<SecretsAtStake | null> {
   const { env } = backend;
   const { backends } = await api.call<EnvDetails>({ method: 'GET', path: path`/v1/envs/${env}` });
-  const leaving: { state: BackendState }[] = [backend, ...(isWholeSwarm ? (backend.managers ?? []) : [])];
+  const leaving: { state: BackendState }[] = [backend, ...managers];
   const remaining = remainingStates.reduce((sum, state) => sum + (backends[state] ?? 0), 0);
   if (remaining > leaving.filter(({ state }) => remainingStates.includes(state)).length) return null;
   const names = await api.call<{ secrets: SecretName[] }>({ method: 'GET', path: path`/v1/envs/${env}/secrets` }).then(
@@ -155,7 +206,7 @@ async function askForChoice({ io }: Session, { env, names }: SecretsAtStake): Pr
   io.stderr.write(`no other host of environment ${env} remains; ${formatNames(names)}\n`);
   const answer = (await readAnswer(io, 'keep or destroy them? [keep/destroy]')).trim();
   if (answer === 'keep' || answer === 'destroy') return answer;
-  throw new CtlError({ exit: exits.failed, code: 'NOT_CONFIRMED', message: 'nothing was retired' });
+  throw notRetired();
 }
 
 function formatNames(names: string[] | null): string {
@@ -183,44 +234,45 @@ function formatGrace(seconds: number): string {
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
-/** `deployctl backend accept`. */
+/** `deployctl host accept`. */
 export function addBackendAccept(backend: Command, run: Run): void {
   backend
     .command('accept')
-    .description('Accept one of the hosts that use the token of a backend, and refuse the others')
-    .argument('<id>', 'id of the backend')
+    .description('Accept one of several machines that use the token of a host, and refuse the others')
+    .argument('<host>', hostArgument)
     .argument('[boot]', 'first characters of the boot of the true host; without it, the hosts are listed')
     .action(run(acceptCopy));
 }
 
-async function acceptCopy(session: Session, [id, boot]: [string, string | undefined]): Promise<Result> {
+async function acceptCopy(session: Session, [host, boot]: [string, string | undefined]): Promise<Result> {
   const api = await session.api();
-  const shown = await api.call<BackendDetails>({ method: 'GET', path: path`/v1/backends/${id}` });
-  const { copies = [] } = shown;
+  const shown = await readHost(api, host);
+  const { id, copies = [] } = shown;
   if (boot === undefined) return { json: { copies }, text: listText(shown, copies, session) };
   const found = copies.filter((copy) => (copy.boot ?? copy.machine ?? '').startsWith(boot));
   const [chosen] = found;
   if (chosen === undefined || found.length > 1) {
     const count = chosen === undefined ? 'no host' : `${found.length} hosts`;
-    const message = `${count} of backend ${id} match ${boot}\n${copyTable(copies, session)}`;
-    throw usageError('HOST_NOT_FOUND', message);
+    const message = `${count} with the token of ${describeHost(shown)} ${found.length > 1 ? 'match' : 'matches'} ${boot}`;
+    const details = copyTable(copies, session).split('\n');
+    throw new CtlError({ exit: exits.usage, code: 'HOST_NOT_FOUND', message, details });
   }
   const body = { machine: chosen.machine, boot: chosen.boot };
   const call = { method: 'POST', path: path`/v1/backends/${id}/accept`, json: body } as const;
   const json = await api.call<BackendDetails>(call);
   const refused = (json.copies ?? []).filter(({ role }) => role === 'refused');
   const lines = [
-    `backend ${id} is served to ${describeCopy(chosen)}`,
+    `${describeCopy(chosen)} is accepted`,
     ...refused.map((copy) => `refused: ${describeCopy(copy)}`),
-    'create a separate backend for each other host that should keep deployd, and remove deployd from the rest',
+    'create a separate record (`deployctl host create`) for each other host that should keep deployd, and remove deployd from the rest',
   ];
   return { json, text: lines.join('\n') };
 }
 
 function listText({ id, cloned_at }: BackendDetails, copies: readonly HostCopy[], session: Session): string {
-  if (copies.length === 0) return `the host of backend ${id} does not report its machine and boot`;
+  if (copies.length === 0) return `the host ${shortId(id)} does not report its machine and boot`;
   const next = cloned_at
-    ? `two hosts use the token of this backend: compare \`cat /proc/sys/kernel/random/boot_id\` on each, then run deployctl backend accept ${id} BOOT`
+    ? `two hosts use this token: compare \`cat /proc/sys/kernel/random/boot_id\` on each, then run deployctl host accept ${shortId(id)} BOOT`
     : `no host waits for a decision`;
   return `${copyTable(copies, session)}\n${next}`;
 }
@@ -228,8 +280,8 @@ function listText({ id, cloned_at }: BackendDetails, copies: readonly HostCopy[]
 /** The hosts that have used the token of a backend, the newest first. */
 function copyTable(copies: readonly HostCopy[], { nowMs, width }: Pick<Session, 'nowMs' | 'width'>): string {
   const rows = copies.map((copy) => [
-    copy.boot?.slice(0, SHORT_ID) ?? '-',
-    copy.machine?.slice(0, SHORT_ID) ?? '-',
+    copy.boot === null ? '-' : shortId(copy.boot),
+    copy.machine === null ? '-' : shortId(copy.machine),
     copy.name,
     copy.address ?? '-',
     formatAge(copy.first_seen_at, nowMs),
@@ -239,12 +291,9 @@ function copyTable(copies: readonly HostCopy[], { nowMs, width }: Pick<Session, 
   return formatTable(['BOOT', 'MACHINE', 'HOST', 'ADDRESS', 'FIRST SEEN', 'LAST SEEN', 'ROLE'], rows, width);
 }
 
-/** Characters of an id that are shown. */
-const SHORT_ID = 8;
-
 /** A host in a line. */
 export function describeCopy({ boot, machine, name, address }: HostCopy): string {
-  const id = boot === null ? `machine ${machine?.slice(0, SHORT_ID)}` : `boot ${boot.slice(0, SHORT_ID)}`;
+  const id = boot === null ? `machine ${shortId(machine ?? '')}` : `boot ${shortId(boot)}`;
   return `${name} (${id}${address === null ? '' : `, ${address}`})`;
 }
 
@@ -253,14 +302,16 @@ export function addReports(program: Command, run: Run): void {
   program
     .command('reports')
     .description('List the reports of a host, newest first')
-    .argument('<id>', 'id of the backend')
+    .argument('<host>', hostArgument)
     .option('--limit <count>', 'maximum number of entries', countOption, 20)
     .action(run(reports));
 }
 
-async function reports(session: Session, [id]: [string], { limit }: { limit: number }): Promise<Result> {
+async function reports(session: Session, [host]: [string], { limit }: { limit: number }): Promise<Result> {
+  const api = await session.api();
+  const id = await hostIdOf(api, host);
   const call = { path: path`/v1/backends/${id}/reports`, key: 'reports', cursor: 'before', limit } as const;
-  const json = await readPages<'reports', ReceivedReport>(await session.api(), call);
+  const json = await readPages<'reports', ReceivedReport>(api, call);
   const rows = json.reports.map(({ received_at, outcome, reason, desired_sha, applied_sha, code, detail }) => [
     formatAge(received_at, session.nowMs),
     outcome,

@@ -110,10 +110,12 @@ function fieldsOfError(error: unknown): CtlErrorFields {
 }
 
 /** Formats an error for people: code and message, each refusal, and the remedy. */
-function formatError({ code, message, remedy, refusals = [] }: CtlErrorFields): string {
+function formatError({ code, message, remedy, details = [], refusals = [] }: CtlErrorFields): string {
   const lines = refusals.flatMap(formatRefusal);
   const advice = remedy === undefined || refusals.length > 0 ? [] : remedy.split('\n').map((line) => `  → ${line}`);
-  return [`deployctl: ${code}: ${message}`, ...lines, ...advice].map(harmless).join('\n');
+  return [`deployctl: ${code}: ${message}`, ...details.map((line) => `  ${line}`), ...lines, ...advice]
+    .map(harmless)
+    .join('\n');
 }
 
 /** Formats each fault with its remedy; a fault without one gets the remedy of its code. */
@@ -125,6 +127,7 @@ function formatRefusal({ code, detail, faults = [{ text: detail, cure: '' }] }: 
 }
 
 /** Formats an error for programs, in the form of the API's error body. */
-function formatErrorJson({ code, message, refusals = [] }: CtlErrorFields): string {
-  return harmlessJson({ error: { code, message, ...(refusals.length > 0 && { refusals }) } });
+function formatErrorJson({ code, message, details = [], refusals = [] }: CtlErrorFields): string {
+  const more = { ...(details.length > 0 && { details }), ...(refusals.length > 0 && { refusals }) };
+  return harmlessJson({ error: { code, message, ...more } });
 }

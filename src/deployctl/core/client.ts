@@ -13,7 +13,8 @@ import { certificateCure, type Untrusted } from '../../core/untrusted.rules.ts';
 import { type BundleRefusal, type Clock, CtlError, type Exit, exits, type Io, usageError } from './ctlError.ts';
 import { isExempt, proxyOf } from './proxy.rules.ts';
 import { createProxyAgents } from './proxyAgents.ts';
-import type { Bundle } from './types.ts';
+import { describeHost } from './table.ts';
+import type { Backend, BackendDetails, Bundle } from './types.ts';
 
 /** One call of the operators' API. */
 export interface ApiCall {
@@ -207,7 +208,7 @@ function hasFaults({ faults = [] }: Record<string, unknown>): boolean {
 /** The remedy for an error, by its code. */
 const remedies: Record<string, string> = {
   ARCHIVE_NOT_FOUND: '`deployctl restore review` lists the archives',
-  BACKEND_CLONED: '`deployctl backend accept ID` lists its hosts; accept one, or add --force',
+  BACKEND_CLONED: '`deployctl host accept ID` lists its hosts; accept one, or add --force',
   BACKEND_LEADS:
     '`docker node demote` its node, or add --swarm to retire all managers; with --force, no manager acts until it is demoted',
   BACKEND_OFFLINE: 'add --force: if the host comes back within 24 hours, it is still taken down',
@@ -218,7 +219,7 @@ const remedies: Record<string, string> = {
   CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
   DESIRED_DIFFERS: '`deployctl env show ENV` shows the desired bundle; promote again if yours should replace it',
   ENV_EXISTS: '`deployctl env show ENV` shows it',
-  ENV_IN_USE: 'retire its backends first: `deployctl backend list --env ENV`',
+  ENV_IN_USE: 'retire its hosts first: `deployctl host list --env ENV`',
   PIPELINE_STALE:
     'nothing, if the later pipeline has the right bundle; without --pipeline, an older bundle is promoted',
   PROXY_REFUSED: 'check user and password in https_proxy and what the proxy permits, or name the host in no_proxy',
@@ -343,6 +344,43 @@ export async function wholeSha(api: Api, begins: string, env?: string): Promise<
     message: `${found === undefined ? 'no bundle' : 'more than one bundle'}${ofEnv} begins with ${begins}`,
     remedy: `\`deployctl bundle list${option} --json\` shows whole digests`,
   });
+}
+
+/** True for the whole id of a host. */
+export function isId(text: string): boolean {
+  return /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text);
+}
+
+/**
+ * The id of the one host that a text names: by its name, this name before the first dot, the whole id, or the first 8
+ * characters of the id or more. A retired host is found only if no other host is named so. Throws HOST_UNKNOWN, and
+ * HOST_AMBIGUOUS with the candidates.
+ */
+export async function hostIdOf(api: Api, text: string): Promise<string> {
+  if (isId(segmentOf(text))) return text;
+  const call = { path: '/v1/backends', query: { host: text }, key: 'backends', cursor: 'after', limit: 500 } as const;
+  const { backends } = await readPages<'backends', Backend>(api, call);
+  const present = backends.filter(({ state }) => state !== 'retired');
+  const candidates = present.length > 0 ? present : backends;
+  const [found, ...more] = candidates;
+  if (found === undefined) {
+    const remedy = `\`deployctl host list --search ${text}\``;
+    throw new CtlError({ exit: exits.failed, code: 'HOST_UNKNOWN', message: `no host is named ${text}`, remedy });
+  }
+  if (more.length === 0) return found.id;
+  throw new CtlError({
+    exit: exits.failed,
+    code: 'HOST_AMBIGUOUS',
+    message: `${candidates.length} hosts are named ${text}`,
+    details: candidates.map(describeHost),
+    remedy: 'name the host by its id: as many of the first characters as make it unique',
+  });
+}
+
+/** The one host that a text names, see `hostIdOf`. */
+export async function readHost(api: Api, text: string): Promise<BackendDetails> {
+  const id = await hostIdOf(api, text);
+  return api.call({ method: 'GET', path: path`/v1/backends/${id}` });
 }
 
 /** Adds signatures, at least one, to a bundle; returns the changed bundle. */

@@ -20,6 +20,8 @@ export interface CtlErrorFields {
   message: string;
   /** The remedy; commands one a line. */
   remedy?: string;
+  /** Further lines below the message, such as the candidates for an ambiguous name. */
+  details?: readonly string[];
   refusals?: readonly BundleRefusal[];
 }
 

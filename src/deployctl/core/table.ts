@@ -125,6 +125,35 @@ export function shortSha(sha: string | null): string {
   return sha?.slice(0, shortShaLength) ?? '-';
 }
 
+/** The name of a host, or the beginning of its id while it has none; commands accept both. */
+export function hostLabel({ id, host_name = null }: NamedHost): string {
+  return host_name ?? shortId(id);
+}
+
+/** A host in a line, with facts that distinguish it from hosts of the same name. */
+export function describeHost({ id, host_name = null, site, env }: DescribedHost): string {
+  const place = `site ${site}${env === undefined ? '' : `, environment ${env}`}`;
+  return host_name === null ? `${id} (${place})` : `${host_name} (${shortId(id)}, ${place})`;
+}
+
+/** A service of an older version does not send the name. */
+interface NamedHost {
+  id: string;
+  host_name?: string | null;
+}
+
+interface DescribedHost extends NamedHost {
+  site: string;
+  env?: string;
+}
+
+/** Characters of an id that are shown; a host is named by as few. */
+export const shortIdLength = 8;
+
+export function shortId(id: string): string {
+  return id.slice(0, shortIdLength);
+}
+
 /** Whether a host is healthy: `-` before its first check-in, `unknown` while it is silent. */
 export function formatHealth({ healthy, last_seen_at }: Pick<Backend, 'healthy' | 'last_seen_at'>): string {
   if (healthy === null) return last_seen_at === null ? '-' : 'unknown';

@@ -36,7 +36,7 @@ type Sent<T, Later extends keyof T> = Omit<T, Later> & Partial<Pick<T, Later>>;
 export type WhoAmI = Sent<Caller, 'permissions'>;
 
 type LaterOfBackend =
-  'labels' | 'kits_revealed' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at' | 'leftover';
+  'host_name' | 'labels' | 'kits_revealed' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at' | 'leftover';
 export type Backend = Sent<CurrentBackend, LaterOfBackend>;
 export type BackendDetails = Sent<
   CurrentDetails,

@@ -163,7 +163,7 @@ it('names the hosts and the command, and what a refused copy is to do', () => {
   for (const step of ['A', 'B', 'A']) backend.play(step);
   const text = refusalText(backend.known, 'b-1');
   expect(text).toBe(
-    '2 hosts check in with the token of backend b-1: web (boot 1), web (boot 4); an operator must accept one: deployctl backend accept b-1',
+    '2 hosts check in with the token of backend b-1: web (boot 1), web (boot 4); an operator must accept one: deployctl host accept b-1',
   );
   backend.play('+A');
   expect(refusalText(backend.known, 'b-1')).toMatch(

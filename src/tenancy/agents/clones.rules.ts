@@ -221,5 +221,5 @@ export function refusalText({ history, clonedAt }: Pick<HostVerdict, 'history' |
     return `an operator accepted another host for backend ${id}; this copy of it is refused: remove deployd here, or create a separate backend for this host and install its kit`;
   const hosts = history?.copies.filter(({ role }) => role === 'contending') ?? [];
   const names = hosts.map(({ name, boot }) => `${name}${boot === null ? '' : ` (boot ${boot.slice(0, 8)})`}`);
-  return `${hosts.length} hosts check in with the token of backend ${id}: ${names.join(', ')}; an operator must accept one: deployctl backend accept ${id}`;
+  return `${hosts.length} hosts check in with the token of backend ${id}: ${names.join(', ')}; an operator must accept one: deployctl host accept ${id}`;
 }

@@ -35,12 +35,7 @@ const Leftover = Nullable(
   }),
 );
 
-const HostName = Nullable(
-  Type.String({
-    description:
-      'Name of its host, as the newest check-in reports it, in printable ASCII; null before the first check-in. Names are not unique.',
-  }),
-);
+const HostName = Nullable(Type.String({ description: 'As its host reports it, not unique; null before that.' }));
 
 const backend = {
   id: Uuid,
@@ -177,11 +172,7 @@ export const BackendQuery = Body({
     description:
       'A part of the name of the host, of the site, of the value of a label or of the version of the agent, or the beginning of the id.',
   }),
-  host: Type.Optional({
-    ...Line,
-    description:
-      'Only hosts that this text names: the name of the host, its name before the first dot, or at least the first 8 characters of the id. Ignores case.',
-  }),
+  host: Type.Optional({ ...Line, description: 'Name of a host, also without its domain, or 8 characters of its id.' }),
   behind: Type.Optional(
     Type.Boolean({ default: false, description: 'True: only hosts that do not run the desired bundle.' }),
   ),

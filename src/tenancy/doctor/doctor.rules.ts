@@ -55,7 +55,7 @@ export function checkClones(cloned: Fact<readonly { id: string; env: string; sit
   if ('unknown' in cloned) return unknownCheck(name, 'the store cannot be read');
   const findings = cloned.known.map(({ id, env, site }) => ({
     problem: `two hosts use the token of backend ${id} (site ${site}, environment ${env}), and both are refused`,
-    fix: `deployctl backend accept ${id}`,
+    fix: `deployctl host accept ${id}`,
   }));
   return checkResult(name, 'no two of them use one token', findings);
 }

@@ -86,7 +86,7 @@ it('finds each fault independently', async () => {
 it('finds a backend whose token two hosts use', () => {
   const backend = { id: 'b-1', env: 'eu-1', site: 'fra' };
   const { status, findings } = checkClones({ known: [backend] });
-  expect([status, findings]).toMatchObject(['failed', [{ fix: 'deployctl backend accept b-1' }]]);
+  expect([status, findings]).toMatchObject(['failed', [{ fix: 'deployctl host accept b-1' }]]);
   expect(checkClones({ known: [] }).status).toBe('passed');
 });
 

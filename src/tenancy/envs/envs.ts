@@ -72,7 +72,7 @@ export async function deleteEnv(deps: AuditDependencies, { caller, env }: EnvAct
     if ((await findSecretsEnd(work, env)) === 'doomed') await chooseSecrets(work, row, { choice: null, now });
     const inUse = (await countBackends(work, [env])).filter(({ state }) => state !== 'retired');
     if (inUse.length > 0) {
-      const message = `it has ${inUse.map(({ state, backends }) => `${backends} ${state}`).join(', ')} backends`;
+      const message = `it has hosts: ${inUse.map(({ state, backends }) => `${backends} ${state}`).join(', ')}`;
       throw conflict({ code: 'ENV_IN_USE', message, env });
     }
     await markEnvDeleted(work, env, now);

@@ -80,7 +80,7 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
     case 'backend.changed':
       return `${host} ${code === 'MOVED' ? 'runs on another machine' : 'was rebooted'}`;
     case 'backend.differs':
-      return `${host} has other settings than its environment; deployctl backend show ${backend?.id} shows them`;
+      return `${host} has other settings than its environment; deployctl host show ${backend?.id} shows them`;
     case 'rollout.halted':
       return `the rollout of ${bundle} in environment ${env} was halted${haltOf(rollout)}`;
     case 'rollout.resumed':

@@ -75,7 +75,7 @@ it.each([
   ['backend.changed', 'db-1.example (db-1.example, environment eu-1) was rebooted'],
   [
     'backend.differs',
-    'db-1.example (db-1.example, environment eu-1) has other settings than its environment; deployctl backend show b-1 shows them',
+    'db-1.example (db-1.example, environment eu-1) has other settings than its environment; deployctl host show b-1 shows them',
   ],
   [
     'rollout.halted',
