@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
 import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 let at: ServiceWithOperators;
@@ -115,6 +116,15 @@ it('reserves no sequence for a refused bundle', async () => {
   const before = await at.admin.json('env show us-1');
   expect((await at.deployer.run(['bundle', 'pack', work.dir, '--out', work.out, '--next'])).exit).toBe(1);
   expect(await at.admin.json('env show us-1')).toEqual(before);
+});
+
+it.each([2 ** 47 + 1, 0, 1.5, '7', undefined])('packs nothing if the service reserves %s', async (sequence) => {
+  const api = await startScriptedApi(() => ({ status: 200, body: { sequence } }));
+  const work = await shop();
+  const outcome = await deployctl(['bundle', 'pack', work.dir, '--out', work.out, '--next'], { env: api.home.env });
+  await api.stop();
+  expect(outcome).toMatchObject({ exit: 1, stderr: expect.stringContaining('PROTOCOL_INVALID') as string });
+  expect(await readdir(join(work.dir, '..'))).toEqual(['shop']);
 });
 
 it('a link is refused', async () => {
