@@ -72,6 +72,9 @@ export const defaultOfflineAfterS = defaultHealthTimeoutS + longestPauseS(defaul
 /** Largest sequence of a bundle. */
 export const maxSequence = 2 ** 48;
 
+/** Largest sequence of a push. The service keeps the higher ones, so that no push leaves an environment without any. */
+export const maxPushedSequence = maxSequence / 2;
+
 /** Limits of a bundle where nothing else is configured: bytes of the archive, bytes of its files, files and directories. */
 export const defaultLimits = { bundle_bytes: 2 ** 28, unpacked_bytes: 2 ** 30, bundle_entries: 10_000 } as const;
 

@@ -5,7 +5,7 @@ import { basename, join, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { formatFault } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
-import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
+import { defaultLimits as limits, maxPushedSequence } from '../../api/checkIn.rules.ts';
 import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
 import { formatLeftOut, IGNORE_NAME, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
@@ -117,10 +117,14 @@ function unfinished(dir: string): CtlError {
 
 const noneLeftOut: LeftOut = { count: 0, paths: [] };
 
+/** Reserves the next sequence; throws PROTOCOL_INVALID for a number that no bundle may have. */
 async function reserveSequence(session: Session, env: string): Promise<number> {
   const api = await session.api();
-  const { sequence } = await api.call<{ sequence: number }>({ method: 'POST', path: path`/v1/envs/${env}/sequence` });
-  return sequence;
+  const { sequence } = await api.call<{ sequence?: unknown }>({ method: 'POST', path: path`/v1/envs/${env}/sequence` });
+  if (Number.isInteger(sequence) && Number(sequence) >= 1 && Number(sequence) <= maxPushedSequence)
+    return Number(sequence);
+  const message = `the tenancy service reserved the sequence ${JSON.stringify(sequence)}, which is not an integer from 1 to ${maxPushedSequence}`;
+  throw new CtlError({ exit: exits.failed, code: 'PROTOCOL_INVALID', message });
 }
 
 /** Packs into a file, replacing an existing one. */

@@ -8,7 +8,7 @@ import type { Manifest } from '../../../machines/types.ts';
 import type { UnpackedBundle } from '../../bundle/readBundle.ts';
 import type { OrchestratorName } from '../../bundle/policy/policyHost.rules.ts';
 import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts';
-import { maxSequence } from '../../api/checkIn.rules.ts';
+import { maxPushedSequence } from '../../api/checkIn.rules.ts';
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
@@ -75,7 +75,7 @@ export async function acceptBundle(deps: ArchiveDependencies, archive: PushedArc
     withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir)),
   );
   await archive.onEnv?.(manifest.env);
-  if (!archive.isAdopted && manifest.sequence > maxPushed) throw sequenceTooHigh(manifest);
+  if (!archive.isAdopted && manifest.sequence > maxPushedSequence) throw sequenceTooHigh(manifest);
   await storeArchive(deps, archive);
   const row = rowOf(archive, manifest, deps.clock());
   const added = await deps.store.transaction().execute(async (work) => {
@@ -134,11 +134,8 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
   };
 }
 
-/** The largest sequence of a push. The service keeps the higher ones, so that no push leaves an environment without any. */
-const maxPushed = maxSequence / 2;
-
 function sequenceTooHigh({ env, sequence }: Manifest): ApiError {
-  const message = `sequence ${sequence} is higher than ${maxPushed}: no room for later bundles would remain`;
+  const message = `sequence ${sequence} is higher than ${maxPushedSequence}: no room for later bundles would remain`;
   return conflict({ code: 'SEQUENCE_TOO_HIGH', message, env });
 }
 
