@@ -12,8 +12,13 @@ export const eventTypes = [
   'backend.accepted',
   'backend.changed',
   'backend.differs',
+  'rollout.started',
+  'rollout.wave_passed',
+  'rollout.waiting',
   'rollout.halted',
   'rollout.resumed',
+  'rollout.approval_needed',
+  'rollout.done',
   'rollout.aborted',
   'bundle.awaiting_signature',
   'env.held',
@@ -48,8 +53,19 @@ export interface WebhookEvent {
     /** Services that failed with their states, and the cause in words of this service; null if a host reported neither. */
     reason: string | null;
     /** A rollout, the number of backends that have failed in it, and what has halted it; null unless it is halted. */
-    rollout: { id: string; failures: number; halted_by: HaltReason | null } | null;
+    rollout: ({ id: string; failures: number; halted_by: HaltReason | null } & Partial<WaveFacts>) | null;
   };
+}
+
+/** The current wave of a rollout in events; events that an earlier version has queued lack it. */
+export interface WaveFacts {
+  /** The number of the wave, from 1; 0 before the first one. */
+  wave: number;
+  waves: number;
+  /** Backends for which the wave waits. */
+  awaited: number;
+  /** Backends whose failure is ignored until they succeed, in all waves. */
+  excused: number;
 }
 
 /** The question of a gate to the webhook that a rollout names: may it continue after the success of a wave? */

@@ -3,7 +3,7 @@ import { version } from '../core/commandLine.ts';
 import { addBackend } from './commands/backend.ts';
 import { addWait } from './commands/wait.ts';
 import { addBundle } from './bundles/bundle.ts';
-import { addPush, addSignature } from './bundles/push.ts';
+import { addPush, addSignature } from './bundles/storedBundles.ts';
 import { createRun, type Run } from './config/session.ts';
 import { type Exit, exits, type Io } from './core/ctlError.ts';
 import { addEnv, addPromote } from './commands/env.ts';

@@ -19,7 +19,7 @@ export const rolloutConditions: Readonly<Record<string, Condition>> = {
   },
   halted: { word: 'halted', tone: 'bad', meaning: 'No further host gets the bundle.' },
   done: { word: 'done', tone: 'good', meaning: 'Every host gets the bundle.' },
-  aborted: { word: 'aborted', tone: 'idle', meaning: 'Every host gets the previous content again.' },
+  aborted: { word: 'aborted', tone: 'idle', meaning: 'Hosts that got the bundle get the previous content again.' },
 };
 
 /** The reason for the halt of a rollout. */

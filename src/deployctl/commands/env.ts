@@ -145,18 +145,19 @@ export function addPromote(program: Command, run: Run): void {
     .option('--none', 'clear the desired bundle; hosts keep their services running')
     .addOption(ifDesiredOption())
     .addOption(pipelineOption())
+    .addOption(overrideRolloutOption())
     .action(run(promote));
 }
 
 async function promote(
   session: Session,
   [env, sha]: [string, string | undefined],
-  { none = false, ...conditions }: { none?: boolean } & PromotionOptions,
+  { none = false, overrideRollout, ...conditions }: { none?: boolean; overrideRollout?: true } & PromotionOptions,
 ): Promise<Result> {
   if (none === (sha !== undefined)) throw usageError('SHA_INVALID', 'give the digest of a bundle, or --none');
   const api = await session.api();
   const sha256 = sha === undefined ? null : await wholeSha(api, sha, env);
-  const json = { sha256, ...(await conditionsOf(api, env, conditions)) };
+  const json = { sha256, ...(await conditionsOf(api, env, conditions)), ...overrideOf(overrideRollout) };
   const call = { method: 'PUT', path: path`/v1/envs/${env}/desired`, json } as const;
   const details = await api.call<EnvDetails>(call).catch((error: unknown) => {
     throw sha256 === null ? error : withSteps(error, { env, sha256 });
@@ -182,6 +183,16 @@ export function ifDesiredOption(): Option {
     '--if-desired <old-sha>',
     'promote only if <old-sha> is still the desired bundle; the word none stands for no bundle',
   );
+}
+
+/** `--override-rollout`; an older service refuses it. */
+export function overrideRolloutOption(): Option {
+  return new Option('--override-rollout', 'abort the rollout of the environment, if it has one, and continue');
+}
+
+/** The field of the API for `--override-rollout`. */
+export function overrideOf(overrides: true | undefined) {
+  return overrides === true ? { override_rollout: true } : {};
 }
 
 /** `--pipeline`; an older service refuses it. */

@@ -96,6 +96,35 @@ it('halts, resumes, passes and aborts a rollout, and lists it', async () => {
   );
 });
 
+it('skips a host, and changes limits and later waves', async () => {
+  const { env, hosts, advance } = scene;
+  await start('--wave', '2', '--soak', '0');
+  await advance();
+  const skipped = await at.deployer.run(`rollout skip ${env} ${hosts[0]!.id}`);
+  expect(skipped.stdout).toMatch(/^1 +2 +2 +1 +0 +0 +1 /m);
+  expect(await at.deployer.run(`rollout skip ${env} ${hosts[1]!.id}`)).toMatchObject({
+    ...{ exit: 1, stderr: expect.stringContaining('ROLLOUT_STATE: wave 1 would have no host') as string },
+  });
+  const options = '--max-failures 2 --soak 9 --deadline 900 --wave 1';
+  const changed = { max_failures: 2, soak_s: 9, deadline_s: 900, waves: [{ count: 2 }, { count: 1, hosts: 1 }] };
+  expect(await at.deployer.json(`rollout edit ${env} ${options}`)).toMatchObject(changed);
+  expect(await at.deployer.run(`rollout edit ${env}`)).toMatchObject({ exit: 2 });
+});
+
+it('ends a rollout for an urgent bundle or secret only with --override-rollout', async () => {
+  const { env, push } = scene;
+  const urgent = await push({ sequence: 30 });
+  await start('--wave', '1');
+  expect((await at.deployer.run(`promote ${env} ${urgent}`)).stderr).toContain(
+    'if it is urgent, add --override-rollout',
+  );
+  expect(await at.deployer.json(`promote ${env} ${urgent} --override-rollout`)).toMatchObject({ desired_sha: urgent });
+  await scene.start({ sha256: await push({ sequence: 40 }) });
+  const set = (more: string) => at.deployer.run(`secret set ${env} db${more}`, { stdin: 'geheim' });
+  expect([(await set('')).exit, (await set(' --override-rollout')).exit]).toEqual([1, 0]);
+  expect(await at.viewer.json(`rollout show ${env}`)).toMatchObject({ state: 'aborted' });
+});
+
 it('names the hosts that have failed', async () => {
   const { env, hosts, advance } = scene;
   await start('--wave', '1');

@@ -3,12 +3,13 @@ import { formatWindow, type PlannedWave } from '../../api/rolloutPlan.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type ApiCall, path, wholeSha } from '../core/client.ts';
+import { usageError } from '../core/ctlError.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
 import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
 
-/** `deployctl rollout start|show|hosts|list|halt|resume|pass|abort`. */
+/** `deployctl rollout start|show|hosts|list|halt|resume|pass|skip|edit|abort`. */
 export function addRollout(program: Command, run: Run): void {
   const rollout = program
     .command('rollout')
@@ -30,6 +31,15 @@ export function addRollout(program: Command, run: Run): void {
     run(actOf('resume')),
   );
   command('pass', 'Continue a rollout that waits at a gate').action(run(passGate));
+  command('skip', 'Do not wait for a host, and ignore its failures until it succeeds')
+    .argument('<id>', 'backend of the host')
+    .action(run(skipHost));
+  command('edit', 'Change limits, deadline or later waves of a rollout that runs')
+    .option('--wave <size>', 'replace the waves that have not started; as for `rollout start`; repeatable', waveOption)
+    .option('--max-failures <count>', 'halt the rollout when more hosts than this have failed', numberOption)
+    .option('--soak <seconds>', 'time to wait after each successful wave', numberOption)
+    .option('--deadline <seconds>', 'halt the rollout if a wave is not verified in this time', countOption)
+    .action(run(editRollout));
   command('abort', 'Abort a rollout and deploy the previous bundle again').action(run(actOf('abort')));
 }
 
@@ -86,6 +96,27 @@ async function startRollout(
     path: path`/v1/envs/${env}/rollouts`,
     json: { sha256, ...plan, ...conditions },
   });
+}
+
+function skipHost(session: Session, [env, backend]: [string, string]): Promise<Result> {
+  return change(session, { method: 'POST', path: path`/v1/envs/${env}/rollout/skip`, json: { backend } });
+}
+
+function editRollout(
+  session: Session,
+  [env]: [string],
+  {
+    wave: waves,
+    maxFailures,
+    soak,
+    deadline,
+  }: Partial<Pick<StartOptions, 'wave' | 'maxFailures' | 'soak' | 'deadline'>>,
+): Promise<Result> {
+  const changes = { waves, max_failures: maxFailures, soak_s: soak, deadline_s: deadline };
+  const json = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  if (Object.keys(json).length === 0)
+    throw usageError('ROLLOUT_INVALID', 'give at least one of --wave, --max-failures, --soak and --deadline');
+  return change(session, { method: 'POST', path: path`/v1/envs/${env}/rollout/edit`, json });
 }
 
 function gateOf({ gate = false, gateWebhook }: Pick<StartOptions, 'gate' | 'gateWebhook'>) {

@@ -5,12 +5,14 @@ import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { readValue } from '../core/input.ts';
 import { formatDoom, formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
+import { overrideOf, overrideRolloutOption } from './env.ts';
 import type { Bundle, EnvDetails, SecretName, WrittenSecret, WrittenSecrets } from '../core/types.ts';
 
 interface SetOptions {
   field: string;
   jsonFields?: boolean;
   fromFile?: string;
+  overrideRollout?: true;
 }
 
 /** `deployctl secret list|set|delete|keep`. */
@@ -32,6 +34,7 @@ export function addSecret(program: Command, run: Run): void {
     .option('--from-file <file>', 'read the value from a file, byte for byte')
     .option('--field <name>', 'field to write; other fields of the secret are removed', 'value')
     .addOption(new Option('--json-fields', 'read a JSON object with all fields').conflicts('field'))
+    .addOption(overrideRolloutOption())
     .action(run(setSecret));
   secret
     .command('delete')
@@ -72,15 +75,21 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
     const value = await readValue(session.io, file, `value of ${key}`);
     secrets[key] = options.jsonFields ? fieldsOf(value) : { [options.field]: value };
   }
+  const override = overrideOf(options.overrideRollout);
   const [first = ['', {}], ...others] = Object.entries(secrets);
   if (others.length > 0) {
     const target = path`/v1/envs/${env}/secrets`;
-    const json = await api.call<WrittenSecrets>({ method: 'PUT', path: target, json: { secrets }, tries: 1 });
+    const json = await api.call<WrittenSecrets>({
+      method: 'PUT',
+      path: target,
+      json: { secrets, ...override },
+      tries: 1,
+    });
     return { json, text: formatWritten(json.secrets, json) };
   }
   const [key, data] = first;
   const target = path`/v1/envs/${env}/secrets/${key}`;
-  const json = await api.call<WrittenSecret>({ method: 'PUT', path: target, json: { data }, tries: 1 });
+  const json = await api.call<WrittenSecret>({ method: 'PUT', path: target, json: { data, ...override }, tries: 1 });
   return { json, text: formatWritten([json], json) };
 }
 

@@ -223,7 +223,8 @@ const remedies: Record<string, string> = {
   PIPELINE_STALE:
     'nothing, if the later pipeline has the right bundle; without --pipeline, an older bundle is promoted',
   PROXY_REFUSED: 'check user and password in https_proxy and what the proxy permits, or name the host in no_proxy',
-  ROLLOUT_ACTIVE: '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it',
+  ROLLOUT_ACTIVE:
+    '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it; if it is urgent, add --override-rollout',
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
   SECRETS_DOOMED: '`deployctl secret keep ENV`, or add a host to the environment',
   SEQUENCE_TOO_HIGH: 'pack it again with `deployctl bundle pack --next`',

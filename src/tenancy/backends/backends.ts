@@ -6,7 +6,7 @@ import { auditEntry, byService } from '../core/audit.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
 import { toPage } from '../core/lists.rules.ts';
 import { secretsPending, storeSecretsChoice } from '../envs/envs.ts';
-import { readDesired } from '../rollouts/rollouts.ts';
+import { readDesired } from './fleet.ts';
 import { listReports as selectReports } from '../store/agents.ts';
 import {
   type BackendFields,

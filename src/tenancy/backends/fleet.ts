@@ -3,10 +3,12 @@ import type { Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorOf, backendPlaceOf, toPage, toTime } from '../core/lists.rules.ts';
 import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
-import { readDesired } from '../rollouts/rollouts.ts';
-import type { BackendGroup, BackendOrder, EnvRow, RolloutRow } from '../store/database.ts';
+import { desiredShaOf } from '../rollouts/rollout.rules.ts';
+import { findGroups } from '../store/bundles.ts';
+import { listActiveRollouts } from '../store/rollouts.ts';
+import type { BackendGroup, BackendOrder, BackendRow, EnvRow, RolloutRow } from '../store/database.ts';
 import { changeBackend, findSilent, listCloned } from '../store/backends.ts';
-import { findBundleTrusts } from '../store/envs.ts';
+import { findBundleTrusts, listEnvs } from '../store/envs.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
 import { announce } from '../webhooks/deliver.ts';
@@ -179,4 +181,34 @@ export async function markSilentBackends({ store, settings, clock }: BackendDepe
       if (backend !== null) await announce(work, { type: 'backend.offline', now, env: backend.env, backend });
     });
   }
+}
+
+/** The desired bundles of some environments. */
+interface DesiredBundles {
+  /** By name. */
+  envs: EnvRow[];
+  /** Rollouts that are neither done nor aborted. */
+  rollouts: RolloutRow[];
+  /** Returns the digest of the desired bundle of a backend in these environments; null for none. */
+  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'rollout_wave' | 'applied_sha'>) => string | null;
+}
+
+/** Reads the desired bundles of some environments, or of all (null). */
+export async function readDesired(store: Store, names: readonly string[] | null): Promise<DesiredBundles> {
+  const [envs, rollouts] = await Promise.all([listEnvs(store, names), listActiveRollouts(store, names)]);
+  const envShas = new Map(envs.map((env) => [env.name, env.desired_sha]));
+  const byId = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
+  const targets = [...envs.map((env) => env.desired_sha), ...rollouts.map(({ sha256 }) => sha256)];
+  const groups = await findGroups(store, [...new Set(targets.filter((sha256) => sha256 !== null))]);
+  return {
+    envs,
+    rollouts,
+    of: ({ env, rollout_id, rollout_wave, applied_sha: appliedSha }) => {
+      const rollout = byId.get(rollout_id ?? '') ?? null;
+      const joined = rollout !== null && rollout_wave !== null && rollout_wave < rollout.started ? rollout : null;
+      const sha256 = desiredShaOf({ envSha: envShas.get(env) ?? null, joined, appliedSha });
+      const group = groups.get(sha256 ?? '');
+      return group !== undefined && group === groups.get(appliedSha ?? '') ? appliedSha : sha256;
+    },
+  };
 }

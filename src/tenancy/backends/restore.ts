@@ -16,7 +16,7 @@ import type { LogLine } from '../core/log.ts';
 import { type AuditCaller, type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import type { Secretstore } from '../peers/secretstore.ts';
-import { readDesired } from '../rollouts/rollouts.ts';
+import { readDesired } from './fleet.ts';
 import {
   changeBackend,
   findBackend,

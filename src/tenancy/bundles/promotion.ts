@@ -1,8 +1,14 @@
 import { conflict, notFound } from '../core/apiError.rules.ts';
+import { type AuditDependencies, auditEntry } from '../core/audit.ts';
+import type { AuditCaller } from '../core/permission.rules.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { EnvRow } from '../store/database.ts';
 import { lockEnv, setPipeline } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { changeRollout, findRollout } from '../store/rollouts.ts';
+import { announce } from '../webhooks/deliver.ts';
+import { rolloutOf } from '../webhooks/event.rules.ts';
 import { viewBundle } from './bundleList.ts';
 
 /** The new desired bundle of an environment, or null, and the conditions for the change. */
@@ -46,6 +52,26 @@ function requireConditions({ name, ...row }: EnvRow, { if_desired, pipeline }: P
     const message = `pipeline ${row.pipeline} has promoted a bundle; ${pipeline} is older`;
     throw conflict({ code: 'PIPELINE_STALE', message, env: name });
   }
+}
+
+/**
+ * Aborts the rollout of an environment, if it has one, because an urgent promotion takes its place: all hosts get the
+ * promoted bundle.
+ */
+export async function overrideRollout(
+  deps: AuditDependencies,
+  work: Store,
+  { caller, env }: { caller: AuditCaller; env: string },
+): Promise<void> {
+  const id = (await lockEnv(work, env))?.rollout_id ?? null;
+  const rollout = id === null ? null : await findRollout(work, id);
+  if (rollout === null) return;
+  const now = deps.clock();
+  const aborted = await changeRollout(work, rollout, { event: { type: 'ABORT' }, now });
+  if (aborted === null) return;
+  await addAuditEntry(work, auditEntry(deps, { ...caller, act: 'rollout.abort' }, { target: rollout.id, env }));
+  const bundle = await findBundle(work, rollout.sha256);
+  await announce(work, { type: 'rollout.aborted', now, env, bundle, rollout: rolloutOf(aborted) });
 }
 
 /** Throws 409 `ROLLOUT_ACTIVE` while an environment has a rollout that is neither done nor aborted. */

@@ -115,6 +115,7 @@ describe('restore', () => {
       sha256: '1'.repeat(64),
       previous_sha: null,
       halted_by: null,
+      waiting_told: null,
       wave_started_at: now,
       plan,
       progress: '{}',

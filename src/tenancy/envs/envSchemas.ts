@@ -104,7 +104,13 @@ export const promotionConditions = {
     }),
   ),
 };
+/** An urgent change may end the rollout of an environment. */
+export const overrideRollout = {
+  override_rollout: Type.Optional(
+    Type.Boolean({ description: 'Abort the rollout of the environment, if it has one, instead of a refusal.' }),
+  ),
+};
 /** The new desired bundle of an environment; null for none. */
-export const Desired = Body({ sha256: Nullable(Sha256), ...promotionConditions });
+export const Desired = Body({ sha256: Nullable(Sha256), ...promotionConditions, ...overrideRollout });
 /** A reserved sequence. */
 export const Sequence = Type.Object({ sequence: Type.Integer() }, { title: 'Sequence' });

@@ -31,7 +31,7 @@ import type { Store } from '../store/openStore.ts';
 import { addPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { Env, EnvDetails, Trust } from './envSchemas.ts';
-import { lockPromotable, type Promotion, requireNoRollout } from '../bundles/promotion.ts';
+import { lockPromotable, overrideRollout, type Promotion, requireNoRollout } from '../bundles/promotion.ts';
 import { takeSequence } from '../bundles/repackBundle.ts';
 
 /** An action on an environment. */
@@ -81,13 +81,17 @@ export async function deleteEnv(deps: AuditDependencies, { caller, env }: EnvAct
   });
 }
 
-/** Makes a bundle, or none, the desired one of an environment; throws like `lockPromotable`. */
+/**
+ * Makes a bundle, or none, the desired one of an environment; throws like `lockPromotable`. With `override_rollout` it
+ * takes the place of a rollout, which is aborted.
+ */
 export async function setDesired(
   deps: AuditDependencies,
-  { caller, ...promotion }: EnvAct & Promotion,
+  { caller, override_rollout = false, ...promotion }: EnvAct & Promotion & { override_rollout?: boolean },
 ): Promise<EnvDetails> {
   const { env, sha256 } = promotion;
   await deps.store.transaction().execute(async (work) => {
+    if (override_rollout) await overrideRollout(deps, work, { caller, env });
     await lockPromotable(work, promotion);
     await setDesiredSha(work, env, sha256);
     await addAuditEntry(work, auditEntry(deps, caller, { target: sha256 ?? 'none', env }));

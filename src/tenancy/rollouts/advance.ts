@@ -27,15 +27,15 @@ import {
   setPlan,
   setProgress,
   settleGate,
+  setWaitingTold,
 } from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
 import { announce, type SendDependencies, sendQuestion } from '../webhooks/deliver.ts';
-import { type Occurrence, retryDelayMs } from '../webhooks/event.rules.ts';
+import { type Occurrence, retryDelayMs, rolloutOf } from '../webhooks/event.rules.ts';
 import {
   drawWaves,
   eventOfGate,
   eventOfRollout,
-  failuresOf,
   gateMessageId,
   gateQuestion,
   type GateVerdict,
@@ -44,6 +44,7 @@ import {
   statusOf,
   verdictOf,
   verifiedSince,
+  waitsLong,
 } from './rollout.rules.ts';
 
 /** Dependencies of rollouts; an abort stores the archive of the previous bundle again. */
@@ -83,9 +84,10 @@ async function advance(deps: RolloutDependencies, id: string): Promise<boolean> 
   if (row === null || isOver(row)) return false;
   if ((JSON.parse(row.progress) as RolloutProgress).newcomers !== 0) await placeNewcomers(deps, row);
   // Counting takes long in a large environment, so lock it only if a step is due.
-  const { event, progress } = await lookAt(deps, deps.store, row);
+  const { event, progress, isLong } = await lookAt(deps, deps.store, row);
   if (event === null) {
     if (JSON.stringify(progress) !== row.progress) await refreshProgress(deps.store, row, progress);
+    if (isLong && row.waiting_told !== row.state_since) await announceWaiting(deps, row);
     return false;
   }
   return deps.store.transaction().execute(async (work) => {
@@ -103,12 +105,24 @@ async function lookAt(
   deps: RolloutDependencies,
   store: Store,
   row: RolloutRow,
-): Promise<{ event: RolloutEvent | null; progress: RolloutProgress }> {
+): Promise<{ event: RolloutEvent | null; progress: RolloutProgress; isLong: boolean }> {
   const progress = await countProgress(deps, store, row);
   const plan = JSON.parse(row.plan) as RolloutPlan;
   const times = { stateSince: row.state_since, now: deps.clock(), startedAt: deps.startedAt };
   const silenceMs = deps.settings.offline_after_s * 1000;
-  return { event: nextEvent({ record: recordOf(row), plan, progress, ...times, silenceMs }), progress };
+  const situation = { record: recordOf(row), plan, progress, ...times, silenceMs };
+  return { event: nextEvent(situation), progress, isLong: waitsLong(situation) };
+}
+
+/** Announces once that a wave still waits for hosts. */
+async function announceWaiting(deps: RolloutDependencies, { id, env, state_since }: RolloutRow): Promise<void> {
+  await deps.store.transaction().execute(async (work) => {
+    await lockEnv(work, env);
+    const row = await findRollout(work, id);
+    if (row?.state_since !== state_since || row.waiting_told === state_since) return;
+    await setWaitingTold(work, row);
+    await announceChange(work, row, { type: 'rollout.waiting', now: deps.clock() });
+  });
 }
 
 /** Number of gates whose webhooks are called concurrently. */
@@ -215,18 +229,21 @@ export async function applyRolloutEvent(
   await addAuditEntry(work, auditEntry(deps, caller, { target, env: row.env }));
   const progress = await countProgress(deps, work, changed);
   await setProgress(work, row.id, progress);
-  const type = eventOfRollout(event);
-  if (type !== null) await announceChange(work, changed, { type, progress, now: deps.clock() });
-  return { ...changed, progress: JSON.stringify(progress) };
+  const counted = { ...changed, progress: JSON.stringify(progress) };
+  const { gate } = JSON.parse(row.plan) as RolloutPlan;
+  const type = eventOfRollout(event, { state: changed.state, gate });
+  if (type !== null) await announceChange(work, counted, { type, now: deps.clock() });
+  return counted;
 }
 
-async function announceChange(
+/** Announces a change of a rollout whose row has the newest progress. */
+export async function announceChange(
   work: Store,
-  { id, env, sha256, started, halted_by }: RolloutRow,
-  { progress, ...change }: Pick<Occurrence, 'type' | 'now'> & { progress: RolloutProgress },
+  row: RolloutRow,
+  change: Pick<Occurrence, 'type' | 'now'>,
 ): Promise<void> {
-  const bundle = await findBundle(work, sha256);
-  await announce(work, { ...change, env, bundle, rollout: { id, failures: failuresOf(progress, started), halted_by } });
+  const bundle = await findBundle(work, row.sha256);
+  await announce(work, { ...change, env: row.env, bundle, rollout: rolloutOf(row) });
 }
 
 /**
@@ -253,9 +270,9 @@ async function placeNewcomers({ store }: RolloutDependencies, { id, env }: Rollo
   });
 }
 
-/** Assigns hosts to the waves of a rollout. */
-export async function joinWaves(work: Store, rolloutId: string, drawn: readonly string[][]): Promise<void> {
-  for (const [wave, ids] of drawn.entries()) await joinWave(work, { rolloutId, wave }, ids);
+/** Assigns hosts to the waves of a rollout, from a number on. */
+export async function joinWaves(work: Store, rolloutId: string, drawn: readonly string[][], from = 0): Promise<void> {
+  for (const [index, ids] of drawn.entries()) await joinWave(work, { rolloutId, wave: from + index }, ids);
 }
 
 /** The times that decide the status of hosts. After a start of the service, hosts get time to check in again first. */

@@ -1,5 +1,6 @@
 import type { HostGroup, WaveProgress } from '../store/database.ts';
-import { countRollouts, failuresOf, isSuccessful, progressOf } from './rollout.rules.ts';
+import { failuresOf } from '../webhooks/event.rules.ts';
+import { countRollouts, isSuccessful, progressOf } from './rollout.rules.ts';
 
 const group = (changes: Partial<HostGroup>): HostGroup => ({
   wave: 0,

@@ -14,7 +14,7 @@ import type {
   Wave,
   WaveProgress,
 } from '../store/database.ts';
-import { bundleOf, oneLine } from '../webhooks/event.rules.ts';
+import { bundleOf, failuresOf, oneLine } from '../webhooks/event.rules.ts';
 
 /** The status of a host in a rollout. */
 export type HostStatus = Exclude<keyof WaveProgress, 'hosts' | 'verified'>;
@@ -36,6 +36,12 @@ export function progressOf(
   });
   const newcomers = sum(present.filter(({ wave }) => wave === null));
   return { waves, remaining: newcomers + sum(present.filter(({ wave }) => (wave ?? 0) >= started)), newcomers };
+}
+
+/** Number of hosts of a wave that are not excused, so that one of them may verify the bundle. */
+export function candidatesOf(groups: readonly HostGroup[], wave: number | null): number {
+  const present = groups.filter(({ state }) => state === 'active' || state === 'offline');
+  return sum(present.filter((group) => group.wave === wave && group.outcome !== 'excused'));
 }
 
 function waveOf(groups: readonly HostGroup[]): WaveProgress {
@@ -70,11 +76,6 @@ export function statusOf(member: Omit<HostGroup, 'hosts' | 'wave' | 'fresh'>): H
 
 function sum(groups: readonly HostGroup[]): number {
   return groups.reduce((total, { hosts }) => total + hosts, 0);
-}
-
-/** Number of hosts that count against the limit: failed ones of all waves, and lost ones of the current wave. */
-export function failuresOf({ waves }: RolloutProgress, started: number): number {
-  return waves.reduce((total, { failed }) => total + failed, waves[started - 1]?.offline ?? 0);
 }
 
 /**
@@ -133,13 +134,13 @@ export function drawWaves(candidates: readonly Candidate[], waves: readonly Wave
   });
 }
 
-/** Why a plan cannot be drawn: it names a wave that selects no host; null if it can be. */
-export function drawFault(drawn: readonly string[][], waves: readonly Wave[]): string | null {
+/** Why a plan cannot be drawn: it names a wave that selects no host; null if it can be. `started` waves come before. */
+export function drawFault(drawn: readonly string[][], waves: readonly Wave[], started = 0): string | null {
   const empty = waves.findIndex((_, index) => (drawn[index] ?? []).length === 0);
   if (empty === -1) return null;
   const labels = Object.entries(waves[empty]?.labels ?? {}).map(([name, value]) => `${name}=${value}`);
   const of = labels.length === 0 ? '' : ` with ${labels.join(', ')}`;
-  return `wave ${empty + 1} selects no host: no host${of} is left; correct its labels, or leave the wave out`;
+  return `wave ${started + empty + 1} selects no host: no host${of} is left; correct its labels, or leave the wave out`;
 }
 
 /** A swarm has the labels of each of its managers. */
@@ -196,6 +197,15 @@ function eventOfWave(situation: RolloutSituation): RolloutEvent | null {
   const judged = { started: record.started, maxFailures: plan.max_failures, isOverdue };
   if (isSuccessful(progress, judged)) return { type: 'COMPLETE_WAVE' };
   return isOverdue ? { type: 'HALT', by: 'deadline' } : null;
+}
+
+/** True if a wave has waited for hosts for half of its deadline, so that operators are notified. */
+export function waitsLong(situation: RolloutSituation): boolean {
+  const { record, plan, progress, silenceMs, now } = situation;
+  const { waiting, absent, succeeded, verified } = progress.waves[record.started - 1] ?? noHosts;
+  const half = (plan.deadline_s ?? defaultDeadlineS(silenceMs)) / 2;
+  if (record.state === 'updating') return waiting + absent > 0 && now >= endOf(situation, half);
+  return record.state === 'soaking' && verified < succeeded && now >= endOf(situation, plan.soak_s + half);
 }
 
 /** After its soak, each succeeded host of the wave must have been seen again. */
@@ -324,9 +334,18 @@ export function gateMessageId({ id, started, state_since }: RolloutRow): string 
   return `msg_${id}_${started}_${state_since}`;
 }
 
-/** The notification for an event of a rollout; null for none, as for the halt that starts an abort. */
-export function eventOfRollout(event: RolloutEvent): EventType | null {
+/**
+ * The notification for an event of a rollout that has led to a state. Returns null for the halt that starts an abort,
+ * and for a gate that a webhook decides.
+ */
+export function eventOfRollout(
+  event: RolloutEvent,
+  { state, gate }: { state: RolloutState; gate: RolloutPlan['gate'] },
+): EventType | null {
   if (event.type === 'HALT') return event.by === 'abort' ? null : 'rollout.halted';
   if (event.type === 'RESUME') return 'rollout.resumed';
-  return event.type === 'ABORT' ? 'rollout.aborted' : null;
+  if (event.type === 'ABORT') return 'rollout.aborted';
+  if (state === 'done') return 'rollout.done';
+  if (state === 'gated') return gate === 'manual' ? 'rollout.approval_needed' : null;
+  return state === 'pending' ? 'rollout.wave_passed' : null;
 }

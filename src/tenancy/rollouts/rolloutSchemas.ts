@@ -51,12 +51,22 @@ export const NewRollout = Body({
 });
 export type NewRollout = Static<typeof NewRollout>;
 
+/** Changes to a rollout that runs; missing fields stay as they are. */
+export const RolloutEdit = Body({
+  waves: Type.Optional({ ...NewRollout.properties.waves, description: 'Replace the waves that have not started.' }),
+  max_failures: Type.Optional(NewRollout.properties.max_failures),
+  soak_s: Type.Optional(NewRollout.properties.soak_s),
+  deadline_s: NewRollout.properties.deadline_s,
+});
+/** The host that a rollout skips. */
+export const SkippedHost = Body({ backend: Uuid });
+
 const hosts = {
   hosts: Type.Integer({ description: 'Hosts in this wave.' }),
   waiting: Type.Integer(),
   succeeded: Type.Integer(),
   failed: Type.Integer(),
-  excused: Type.Integer({ description: 'Hosts that had failed when the rollout was resumed.' }),
+  excused: Type.Integer({ description: 'Hosts that had failed when the rollout was resumed, or were skipped.' }),
   offline: Type.Integer({ description: 'Servers that fell silent after the wave started; counted as failures.' }),
   absent: Type.Integer({ description: 'Servers that have been silent since before the wave; not counted.' }),
   verified: Type.Integer({ description: 'Succeeded hosts that were seen recently enough for the wave to pass.' }),

@@ -1,39 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { newRollout } from '../../../machines/rollout.ts';
 import { nextOpening } from '../../api/timeWindow.rules.ts';
-import { insertStoredBundle } from '../bundles/archives.ts';
 import { lockPromotable, type Promotion } from '../bundles/promotion.ts';
-import { resequenceBundle } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
-import { findBundle, findGroups } from '../store/bundles.ts';
-import type {
-  BackendRow,
-  BundleRow,
-  EnvRow,
-  RolloutPlan,
-  RolloutProgress,
-  RolloutRow,
-  Wave,
-  WaveProgress,
-} from '../store/database.ts';
-import { findBundleTrust, findEnv, listEnvs, lockEnv, setDesiredSha } from '../store/envs.ts';
+import { findBackend, listManagers } from '../store/backends.ts';
+import type { BackendRow, RolloutPlan, RolloutProgress, RolloutRow, Wave, WaveProgress } from '../store/database.ts';
+import { findEnv, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import {
   findRollout,
   insertRollout,
-  listActiveRollouts,
   listCandidates,
   listMembers,
+  countHosts,
+  excuseHosts,
+  listExcused,
   listRollouts as selectRollouts,
+  setPlan,
   setProgress,
 } from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
-import { announceAwaited } from '../webhooks/deliver.ts';
 import {
+  announceChange,
   applyRolloutEvent,
   type CausedEvent,
   countProgress,
@@ -42,9 +34,9 @@ import {
   timesOf,
 } from './advance.ts';
 import {
+  candidatesOf,
   completeWaves,
   defaultDeadlineS,
-  desiredShaOf,
   drawFault,
   drawWaves,
   planFault,
@@ -81,7 +73,7 @@ export async function startRollout(
       });
     }
     const id = randomUUID();
-    const { waves, drawn } = await draw(work, { env, rolloutId: id }, plan.waves);
+    const { waves, drawn } = await draw(work, { env, rolloutId: id, started: 0 }, plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
     const [newest] = await selectRollouts(work, env, 1);
     const deadline_s = plan.deadline_s ?? defaultDeadlineS(deps.settings.offline_after_s * 1000);
@@ -96,6 +88,7 @@ export async function startRollout(
         started,
         wave_started_at: null,
         halted_by: null,
+        waiting_told: null,
       },
       ...{
         plan: JSON.stringify({ ...plan, waves, deadline_s, drawn: true }),
@@ -111,23 +104,25 @@ export async function startRollout(
     const progress = JSON.stringify(await countProgress(deps, work, row));
     await setProgress(work, id, JSON.parse(progress) as RolloutProgress);
     await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env }));
+    await announceChange(work, { ...row, progress }, { type: 'rollout.started', now });
     return rolloutView({ ...row, progress }, now);
   });
 }
 
 /**
- * Draws the hosts of each wave. A last wave takes the hosts that the requested waves leave, if there are any. Throws 422 for a wave without hosts.
+ * Draws the hosts of each wave after the started ones. A last wave takes the hosts that the requested waves leave, if
+ * there are any. Throws 422 for a wave without hosts.
  */
 async function draw(
   work: Store,
-  rollout: { env: string; rolloutId: string },
+  rollout: { env: string; rolloutId: string; started: number },
   requested: readonly Wave[],
 ): Promise<{ waves: Wave[]; drawn: string[][] }> {
   const waves = completeWaves(requested);
   const drawn = drawWaves(await listCandidates(work, rollout), waves);
   const isSpare = waves.length > Math.max(1, requested.length) && drawn.at(-1)?.length === 0;
   const used = isSpare ? waves.slice(0, -1) : waves;
-  const fault = drawFault(drawn, used);
+  const fault = drawFault(drawn, used, rollout.started);
   if (fault !== null) throw invalid(fault);
   return { waves: used, drawn: drawn.slice(0, used.length) };
 }
@@ -153,7 +148,7 @@ function invalid(message: string): ApiError {
 }
 
 /** An action on the rollout of an environment. */
-interface RolloutAct {
+export interface RolloutAct {
   caller: AuditCaller;
   env: string;
 }
@@ -177,6 +172,89 @@ export function passGate(deps: RolloutDependencies, { wave, ...act }: RolloutAct
   return change(deps, act, ({ started }) => (started === wave ? { type: 'PASS_GATE' } : null));
 }
 
+/** Changes to a rollout that runs; fields that are missing stay as they are. */
+export interface RolloutEdit extends Partial<Pick<RolloutPlan, 'max_failures' | 'soak_s' | 'deadline_s'>> {
+  /** Replace the waves that have not started. */
+  waves?: Wave[];
+}
+
+/**
+ * Changes limits, deadline and later waves of a rollout; hosts of later waves are drawn again. Throws 404, 409
+ * `ROLLOUT_STATE` if it is over, and 422 `ROLLOUT_INVALID`.
+ */
+export function editRollout(
+  deps: RolloutDependencies,
+  { edit, ...act }: RolloutAct & { edit: RolloutEdit },
+): Promise<Rollout> {
+  return changeHosts(deps, act, async (work, row) => {
+    const { waves, ...limits } = edit;
+    const { id, env, started } = row;
+    const plan = { ...(JSON.parse(row.plan) as RolloutPlan), ...limits };
+    requireValid({ ...plan, waves: waves ?? plan.waves });
+    if (waves === undefined) {
+      await setPlan(work, id, plan);
+      return id;
+    }
+    const excused = await listExcused(work, id, started);
+    const later = await draw(work, { env, rolloutId: id, started }, waves);
+    await setPlan(work, id, { ...plan, waves: [...plan.waves.slice(0, started), ...later.waves], drawn: true });
+    await joinWaves(work, id, later.drawn, started);
+    await excuseHosts(work, id, excused);
+    const groups = await countHosts(work, timesOf(deps, row));
+    const skipped = later.drawn.findIndex((_, index) => candidatesOf(groups, started + index) === 0);
+    if (skipped !== -1) throw invalid(`wave ${started + skipped + 1} has only hosts that were skipped`);
+    return id;
+  });
+}
+
+/**
+ * Excuses a host, or the swarm that it manages: the rollout does not wait for it, and ignores its failures until it
+ * succeeds. Throws 404, and 409 `ROLLOUT_STATE` if the rollout is over, or its wave would have no other host.
+ */
+export function skipHost(
+  deps: RolloutDependencies,
+  { backend: backendId, ...act }: RolloutAct & { backend: string },
+): Promise<Rollout> {
+  return changeHosts(deps, act, async (work, row) => {
+    const backend = await findBackend(work, backendId);
+    if (backend?.env !== row.env) throw notFound('backend');
+    const managers = backend.swarm_id === null ? [backend] : await listManagers(work, backend);
+    const counted = managers.find(({ follower }) => follower === 0);
+    const candidates = candidatesOf(await countHosts(work, timesOf(deps, row)), backend.rollout_wave);
+    const remaining = candidates - (counted === undefined || counted.rollout_outcome === 'excused' ? 0 : 1);
+    if (backend.rollout_id !== row.id || remaining === 0) throw cannotSkip(row, backend);
+    const ids = managers.map(({ id }) => id);
+    await excuseHosts(work, row.id, ids);
+    return backendId;
+  });
+}
+
+function cannotSkip({ id, env }: RolloutRow, { rollout_id, rollout_wave }: BackendRow) {
+  const message =
+    rollout_id === id
+      ? `wave ${(rollout_wave ?? 0) + 1} would have no host that could verify the bundle: change the later waves, or abort the rollout`
+      : 'the host has no wave in this rollout yet; try again in some seconds';
+  return conflict({ code: 'ROLLOUT_STATE', message, env });
+}
+
+/** Changes plan or hosts of a rollout that is not over; `work` returns the target of the audit entry. */
+async function changeHosts(
+  deps: RolloutDependencies,
+  { caller, env }: RolloutAct,
+  work: (store: Store, row: RolloutRow) => Promise<string>,
+): Promise<Rollout> {
+  const row = await deps.store.transaction().execute(async (store) => {
+    const before = await lockRollout(store, env);
+    const target = await work(store, before);
+    const changed = (await findRollout(store, before.id)) ?? before;
+    const progress = await countProgress(deps, store, changed);
+    await setProgress(store, changed.id, progress);
+    await addAuditEntry(store, auditEntry(deps, caller, { target, env }));
+    return { ...changed, progress: JSON.stringify(progress) };
+  });
+  return rolloutView(row, deps.clock());
+}
+
 async function change(
   deps: RolloutDependencies,
   { caller, env }: RolloutAct,
@@ -193,7 +271,7 @@ async function change(
 }
 
 /** Locks an environment with a rollout; throws 404 if there is none, and 409 if the newest one is over. */
-async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
+export async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
   const row = await lockEnv(work, env);
   if (row === null) throw notFound('env');
   const current = row.rollout_id === null ? null : await findRollout(work, row.rollout_id);
@@ -203,78 +281,9 @@ async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
 }
 
 /** The 409 error for an action that the state of a rollout does not allow. */
-function wrongState({ env, state, started }: RolloutRow) {
+export function wrongState({ env, state, started }: RolloutRow) {
   const message = `the rollout is ${state}, and has started ${started} waves`;
   return conflict({ code: 'ROLLOUT_STATE', message, env });
-}
-
-/** Largest number of attempts to pack the previous bundle again while bundles with a higher sequence are pushed. */
-const MAX_TRIES = 5;
-
-/**
- * Aborts the rollout of an environment and makes the previous content desired again. This is the previous bundle if
- * hosts may return to it, otherwise the same content under a new sequence, which awaits signatures if hosts require
- * them. Throws 404, 409 `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`,
- * and PeerErrors. After an error the rollout is halted.
- */
-export async function abortRollout(deps: RolloutDependencies, act: RolloutAct): Promise<Rollout> {
-  const rollout = await halt(deps, act);
-  const previous = await findReturn(deps, rollout);
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const repacked = previous && (await resequenceBundle(deps, previous, act.caller.actor));
-    const aborted = await finish(deps, act, { rollout, repacked });
-    if (aborted !== null) return rolloutView(aborted, deps.clock());
-  }
-  const message = 'other bundles kept being pushed; the rollout is halted: abort it again';
-  throw conflict({ code: 'DESIRED_CHANGED', message, env: act.env });
-}
-
-/** Halts the rollout before packing, so that no further host gets the bundle meanwhile. */
-async function halt(deps: RolloutDependencies, { caller, env }: RolloutAct): Promise<RolloutRow> {
-  return deps.store.transaction().execute(async (work) => {
-    const row = await lockRollout(work, env);
-    const event = { type: 'HALT', by: 'abort' } as const;
-    const halted = { ...caller, act: 'rollout.halt' };
-    return (await applyRolloutEvent(deps, work, { row, event, caller: halted })) ?? row;
-  });
-}
-
-/** The previous bundle, if hosts that run the newer one would refuse to return to it; otherwise null. */
-async function findReturn(
-  { store }: RolloutDependencies,
-  { started, sha256, previous_sha }: RolloutRow,
-): Promise<BundleRow | null> {
-  if (previous_sha === null || started === 0) return null;
-  const [previous, bundle] = await Promise.all([findBundle(store, previous_sha), findBundle(store, sha256)]);
-  if (previous === null || bundle === null || previous.allow_rollback === 1) return null;
-  return previous.sequence > bundle.sequence ? null : previous;
-}
-
-/** Returns null if a bundle with a higher sequence was pushed meanwhile. */
-async function finish(
-  deps: RolloutDependencies,
-  { caller, env }: RolloutAct,
-  { rollout, repacked }: { rollout: RolloutRow; repacked: BundleRow | null },
-): Promise<RolloutRow | null> {
-  return deps.store.transaction().execute(async (work) => {
-    const row = await lockRollout(work, env);
-    if (row.id !== rollout.id) throw wrongState(row);
-    if (repacked !== null && !(await insertReturn(work, repacked, row))) return null;
-    return applyRolloutEvent(deps, work, { row, event: { type: 'ABORT' }, caller });
-  });
-}
-
-/**
- * Makes the repacked bundle the desired one, or the replacement that waits for signatures; returns false if its
- * sequence is stale.
- */
-async function insertReturn(work: Store, repacked: BundleRow, { env, previous_sha }: RolloutRow): Promise<boolean> {
-  const mustWait = (await findBundleTrust(work, env)) !== null;
-  const replaces = mustWait ? previous_sha : null;
-  if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
-  if (mustWait) await announceAwaited(work, repacked);
-  else await setDesiredSha(work, env, repacked.sha256);
-  return true;
 }
 
 /** The newest rollout of an environment, even if it is over; throws 404. */
@@ -295,7 +304,7 @@ export async function listRollouts(
 }
 
 /** A rollout's row as the API returns it. */
-function rolloutView(row: RolloutRow, now: number): Rollout {
+export function rolloutView(row: RolloutRow, now: number): Rollout {
   const { id, env, sha256, previous_sha, state, halted_by, started, gate_reason, created_by } = row;
   const { waves, gate_webhook = null, deadline_s = null, ...stored } = JSON.parse(row.plan) as RolloutPlan;
   const { max_failures, soak_s, gate, windows } = stored;
@@ -350,39 +359,9 @@ export async function listRolloutHosts(
       id: member.id,
       site: member.site,
       wave: (member.wave ?? 0) + 1,
-      status: (member.wave ?? 0) < row.started ? statusOf(member) : 'planned',
+      status: (member.wave ?? 0) < row.started || member.outcome === 'excused' ? statusOf(member) : 'planned',
       last_seen_at: member.last_seen_at === null ? null : toTime(member.last_seen_at),
       deferred_by: member.deferred_by,
     })),
-  };
-}
-
-/** The desired bundles of some environments. */
-interface Desired {
-  /** By name. */
-  envs: EnvRow[];
-  /** Rollouts that are neither done nor aborted. */
-  rollouts: RolloutRow[];
-  /** Returns the digest of the desired bundle of a backend in these environments; null for none. */
-  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'rollout_wave' | 'applied_sha'>) => string | null;
-}
-
-/** Reads the desired bundles of some environments, or of all (null). */
-export async function readDesired(store: Store, names: readonly string[] | null): Promise<Desired> {
-  const [envs, rollouts] = await Promise.all([listEnvs(store, names), listActiveRollouts(store, names)]);
-  const envShas = new Map(envs.map((env) => [env.name, env.desired_sha]));
-  const byId = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
-  const targets = [...envs.map((env) => env.desired_sha), ...rollouts.map(({ sha256 }) => sha256)];
-  const groups = await findGroups(store, [...new Set(targets.filter((sha256) => sha256 !== null))]);
-  return {
-    envs,
-    rollouts,
-    of: ({ env, rollout_id, rollout_wave, applied_sha: appliedSha }) => {
-      const rollout = byId.get(rollout_id ?? '') ?? null;
-      const joined = rollout !== null && rollout_wave !== null && rollout_wave < rollout.started ? rollout : null;
-      const sha256 = desiredShaOf({ envSha: envShas.get(env) ?? null, joined, appliedSha });
-      const group = groups.get(sha256 ?? '');
-      return group !== undefined && group === groups.get(appliedSha ?? '') ? appliedSha : sha256;
-    },
   };
 }

@@ -6,19 +6,23 @@ import {
   GatePass,
   NewRollout,
   Rollout,
+  RolloutEdit,
   RolloutHosts,
   RolloutHostsQuery,
   RolloutList,
   RolloutQuery,
+  SkippedHost,
 } from './rolloutSchemas.ts';
+import { abortRollout } from './rollback.ts';
 import {
-  abortRollout,
+  editRollout,
   haltRollout,
   listRolloutHosts,
   listRollouts,
   passGate,
   readRollout,
   resumeRollout,
+  skipHost,
   startRollout,
 } from './rollouts.ts';
 
@@ -122,6 +126,33 @@ export const rolloutRoutes = [
     },
     act: 'rollout.abort',
     handle: async (deps, { caller, params: { env } }) => answer(200, await abortRollout(deps, { caller, env })),
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/envs/:env/rollout/edit',
+    role: 'deployer',
+    summary: 'Change limits, deadline and later waves of the rollout of an environment',
+    params: EnvParams,
+    body: RolloutEdit,
+    responses: { 200: Rollout },
+    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND', 409: 'ROLLOUT_STATE', 422: 'ROLLOUT_INVALID' },
+    act: 'rollout.edit',
+    handle: async (deps, { caller, params: { env }, body: edit }) =>
+      answer(200, await editRollout(deps, { caller, env, edit })),
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/envs/:env/rollout/skip',
+    role: 'deployer',
+    summary: 'Let the rollout of an environment not wait for a host, and ignore its failures until it succeeds',
+    params: EnvParams,
+    body: SkippedHost,
+    responses: { 200: Rollout },
+    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND, BACKEND_NOT_FOUND', 409: 'ROLLOUT_STATE' },
+    act: 'rollout.skip',
+    target: ({ body }) => body.backend,
+    handle: async (deps, { caller, params: { env }, body: { backend } }) =>
+      answer(200, await skipHost(deps, { caller, env, backend })),
   }),
   route({
     method: 'POST',

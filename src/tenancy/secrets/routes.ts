@@ -38,7 +38,10 @@ export const secretRoutes = [
     target: ({ params }) => secretPath(params),
     noStore: true,
     handle: async (deps, { caller, params: { env, key }, body }) => {
-      const { secrets, bundle, warnings } = await setSecrets(deps, { caller, env, secrets: { [key]: body.data } });
+      const { secrets, bundle, warnings } = await setSecrets(deps, {
+        ...{ caller, env, secrets: { [key]: body.data } },
+        overridesRollout: body.override_rollout === true,
+      });
       const [written = { path: '', version: 0 }] = secrets;
       return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)), warnings });
     },
@@ -56,7 +59,10 @@ export const secretRoutes = [
     target: ({ params: { env } }) => secretPath({ env, key: '*' }),
     noStore: true,
     handle: async (deps, { caller, params: { env }, body }) => {
-      const { bundle, ...written } = await setSecrets(deps, { caller, env, secrets: body.secrets });
+      const { bundle, ...written } = await setSecrets(deps, {
+        ...{ caller, env, secrets: body.secrets },
+        overridesRollout: body.override_rollout === true,
+      });
       return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)) });
     },
   }),

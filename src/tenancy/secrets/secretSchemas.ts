@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Bundle, Warnings } from '../bundles/bundleSchemas.ts';
 import { Body, EnvName, Nullable, SecretsDestroyAt, Timestamp } from '../../api/commonSchemas.ts';
+import { overrideRollout } from '../envs/envSchemas.ts';
 
 /** Names of secrets. */
 const name = '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$';
@@ -43,11 +44,12 @@ const data = Type.Record(Type.String(), value, {
 });
 
 /** Values of a secret by field. */
-export const SecretData = Body({ data });
+export const SecretData = Body({ data, ...overrideRollout });
 
 /** Values of several secrets by name and field. */
 export const SecretsData = Body({
   secrets: Type.Record(Type.String(), data, { propertyNames: { pattern: name }, minProperties: 1, maxProperties: 50 }),
+  ...overrideRollout,
 });
 
 /** A new version of a secret, and the bundle that deploys it. */

@@ -1,4 +1,3 @@
-import type { ArchiveDependencies } from '../bundles/archives.ts';
 import { deploySecrets } from '../bundles/repackBundle.ts';
 import { notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
@@ -12,9 +11,11 @@ import { addPendingSteps, removeStep } from '../store/pendingSteps.ts';
 import { addAuditEntry, newestChanges } from '../store/people.ts';
 import type { SecretList } from './secretSchemas.ts';
 import { requireNoRollout } from '../bundles/promotion.ts';
+import type { RolloutDependencies } from '../rollouts/advance.ts';
+import { abortRollout } from '../rollouts/rollback.ts';
 
-/** Dependencies of secrets: the secretstore, and the archives that deploy a changed secret. */
-export interface SecretDependencies extends ArchiveDependencies {
+/** Dependencies of secrets: the secretstore, the archives that deploy a changed secret, and the rollout that it may end. */
+export interface SecretDependencies extends RolloutDependencies {
   readonly secretstore: Secretstore;
 }
 
@@ -55,20 +56,30 @@ export interface WrittenSecrets {
 /** Milliseconds after which any instance deploys what was written, if the instance that wrote it has died. */
 const DEPLOY_WITHIN_MS = 60_000;
 
+/** New values of secrets, by name and field. */
+interface NewSecrets {
+  caller: AuditCaller;
+  env: string;
+  secrets: Record<string, Record<string, string>>;
+  overridesRollout?: boolean;
+}
+
 /**
  * Writes new versions of secrets. If the desired bundle reads any of them, a new bundle that pins these versions becomes
  * the desired one; the service repeats this until it succeeds. The values are sent only to the secretstore. Throws 404
- * if the environment does not exist, and 409 `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`.
+ * if the environment does not exist, and 409 `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`. With
+ * `overridesRollout` it first aborts the rollout of the environment, if it has one.
  */
 export async function setSecrets(
   deps: SecretDependencies,
-  { caller, env, secrets }: { caller: AuditCaller; env: string; secrets: Record<string, Record<string, string>> },
+  { caller, env, secrets, overridesRollout = false }: NewSecrets,
 ): Promise<WrittenSecrets> {
   const row = await findEnv(deps.store, env);
   if (row === null) throw notFound('env');
-  requireNoRollout(row);
+  if (!overridesRollout) requireNoRollout(row);
   const end = await findSecretsEnd(deps.store, env);
   if (end !== null) throw secretsPending(env, end);
+  if (row.rollout_id !== null) await abortRollout(deps, { caller: { ...caller, act: 'rollout.abort' }, env });
   const dueAt = deps.clock() + DEPLOY_WITHIN_MS;
   const acts = Object.keys(secrets).map((key): SecretAct => ({ caller, env, key }));
   await deps.store.transaction().execute(async (work) => {

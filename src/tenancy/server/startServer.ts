@@ -314,7 +314,13 @@ function examplesOf(): Record<string, { value: Event }> {
   const occurrences: Record<string, Occurrence> = {
     failed: { type: 'backend.failed', now, env: 'eu-1', backend, bundle, code: 'PULL_FAILED' },
     offline: { type: 'backend.offline', now, env: 'eu-1', backend },
-    halted: { type: 'rollout.halted', now, env: 'eu-1', bundle, rollout: { id, failures: 3, halted_by: 'failures' } },
+    halted: {
+      type: 'rollout.halted',
+      now,
+      env: 'eu-1',
+      bundle,
+      rollout: { id, failures: 3, halted_by: 'failures', wave: 2, waves: 4, awaited: 0, excused: 0 },
+    },
     awaiting: { type: 'bundle.awaiting_signature', now, env: 'eu-1', bundle },
     held: { type: 'env.held', now, env: 'eu-1' },
   };

@@ -554,6 +554,8 @@ interface RolloutTable {
   /** When the last of them started; null before the first one. */
   wave_started_at: Generated<number | null>;
   halted_by: HaltReason | null;
+  /** The `state_since` of the wait that operators were notified of; null before the first one. */
+  waiting_told: Generated<number | null>;
   plan: Json<RolloutPlan>;
   /** As of the last count. */
   progress: Json<RolloutProgress>;

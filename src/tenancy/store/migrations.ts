@@ -30,6 +30,7 @@ export const migrations: Record<string, Migration> = {
   '0025-rollout-members': { up: addRolloutMembers },
   '0026-same-bundles': { up: addSameBundles },
   '0027-host-names': { up: addHostNames },
+  '0028-rollout-waits': { up: addRolloutWaits },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -604,6 +605,11 @@ function nameIn(checkIn: string | null): string {
   if (checkIn === null) return '';
   const { host } = JSON.parse(checkIn) as { host: { name: string } };
   return host.name.replace(/[^ -~]/g, '?').slice(0, 64);
+}
+
+/** The wait of a rollout that operators were notified of. */
+async function addRolloutWaits({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('rollouts').addColumn('waiting_told', 'bigint').execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

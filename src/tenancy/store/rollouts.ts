@@ -110,16 +110,17 @@ export function recordOf({ state, started, halted_by, plan }: RolloutRow): Rollo
 const BACKENDS_AT_ONCE = 500;
 
 /**
- * The hosts and swarms of an environment, and whether they have a wave of a rollout. Active ones come first; their order
- * is drawn by the id of the rollout, so that another rollout starts with other hosts.
+ * The hosts and swarms of an environment, and whether they have a wave of a rollout, or one of its first waves. Active
+ * ones come first, excused ones last; their order is drawn by the id of the rollout, so that another rollout starts with
+ * other hosts.
  */
 export async function listCandidates(
   work: Store,
-  { env, rolloutId }: { env: string; rolloutId: string },
+  { env, rolloutId, started = Infinity }: { env: string; rolloutId: string; started?: number },
 ): Promise<Candidate[]> {
   const rows = await work
     .selectFrom('backends')
-    .select(['id', 'labels', 'state', 'rollout_id', 'swarm_id', 'follower'])
+    .select(['id', 'labels', 'state', 'rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
     .where('env', '=', env)
     .where('state', 'in', hostStates)
     .orderBy('id')
@@ -128,9 +129,11 @@ export async function listCandidates(
   const drawn = groups.map((group) => {
     const first = group.find(({ follower }) => follower === 0) ?? group[0];
     const labels = group.map((row) => JSON.parse(row.labels) as Labels);
-    const candidate = { ids: group.map(({ id }) => id), labels, hasJoined: first?.rollout_id === rolloutId };
+    const hasJoined = first?.rollout_id === rolloutId && (first.rollout_wave ?? 0) < started;
+    const candidate = { ids: group.map(({ id }) => id), labels, hasJoined };
     const isActive = group.some(({ state }) => state === 'active');
-    return { candidate, key: `${isActive ? 0 : 1}${digestOf(`${rolloutId} ${candidate.ids.join()}`)}` };
+    const isExcused = first?.rollout_id === rolloutId && first.rollout_outcome === 'excused';
+    return { candidate, key: `${isExcused ? 2 : isActive ? 0 : 1}${digestOf(`${rolloutId} ${candidate.ids.join()}`)}` };
   });
   return drawn.toSorted((one, other) => (one.key < other.key ? -1 : 1)).map(({ candidate }) => candidate);
 }
@@ -148,6 +151,11 @@ export async function setPlan(work: Store, id: string, plan: RolloutPlan): Promi
     .execute();
 }
 
+/** Stores that operators were notified of the hosts for which a rollout waits in its present state. */
+export async function setWaitingTold(work: Store, { id, state_since }: RolloutRow): Promise<void> {
+  await work.updateTable('rollouts').set({ waiting_told: state_since }).where('id', '=', id).execute();
+}
+
 /** Assigns backends to a wave of a rollout. */
 export async function joinWave(
   work: Store,
@@ -162,6 +170,24 @@ export async function joinWave(
       .where('id', 'in', ids.slice(from, from + BACKENDS_AT_ONCE))
       .execute();
   }
+}
+
+/** Excuses some hosts of a rollout: it does not wait for them, and ignores their failures until they succeed. */
+export async function excuseHosts(work: Store, rolloutId: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await work
+    .updateTable('backends')
+    .set(({ eb }) => ({ rollout_outcome: 'excused', revision: eb('revision', '+', 1) }))
+    .where('rollout_id', '=', rolloutId)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+/** The hosts of a rollout that are excused in the waves from a number on, which have not started. */
+export async function listExcused(work: Store, rolloutId: string, wave: number): Promise<string[]> {
+  const query = work.selectFrom('backends').select('id').where('rollout_id', '=', rolloutId);
+  const rows = await query.where('rollout_wave', '>=', wave).where('rollout_outcome', '=', 'excused').execute();
+  return rows.map(({ id }) => id);
 }
 
 /** Excuses the hosts of the started waves that count against the limit: they have failed, or fell silent. */

@@ -2,7 +2,7 @@ import type { ReportOutcome } from '../../../machines/endings.ts';
 import { causeTold, failureCauses } from '../../core/failureCauses.rules.ts';
 import type { Report } from '../../api/checkIn.rules.ts';
 import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
-import type { BackendRow, BundleRow } from '../store/database.ts';
+import type { BackendRow, BundleRow, RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
 
 /** The code of an event for a problem or silence that ends because the backend retires. */
 export const RETIRED = 'RETIRED';
@@ -47,6 +47,26 @@ export function eventOf({
       reason: reasonOf(detail),
       rollout,
     },
+  };
+}
+
+/** Number of hosts that count against the limit: failed ones of all waves, and lost ones of the current wave. */
+export function failuresOf({ waves }: RolloutProgress, started: number): number {
+  return waves.reduce((total, { failed }) => total + failed, waves[started - 1]?.offline ?? 0);
+}
+
+/** The fields of a rollout in events; its row has the newest progress. */
+export function rolloutOf({ id, started, plan, progress, halted_by }: RolloutRow): NonNullable<Occurrence['rollout']> {
+  const counted = JSON.parse(progress) as RolloutProgress;
+  const { waiting = 0, absent = 0 } = counted.waves[started - 1] ?? {};
+  return {
+    id,
+    failures: failuresOf(counted, started),
+    halted_by,
+    wave: started,
+    waves: (JSON.parse(plan) as RolloutPlan).waves.length,
+    awaited: waiting + absent,
+    excused: counted.waves.reduce((total, { excused }) => total + excused, 0),
   };
 }
 

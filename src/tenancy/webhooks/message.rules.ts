@@ -60,6 +60,7 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
   const told = [code, reason === null ? null : plain(reason)].filter((part) => part !== null);
   const why = told.length === 0 ? '' : `: ${told.join(': ')}`;
   const bundle = bundleOf(data.bundle);
+  const ofRollout = `the rollout of ${bundle} in environment ${env}`;
   switch (type) {
     case 'backend.refused':
       return `${host} refused ${bundle}${why}`;
@@ -81,12 +82,22 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
       return `${host} ${code === 'MOVED' ? 'runs on another machine' : 'was rebooted'}`;
     case 'backend.differs':
       return `${host} has other settings than its environment; deployctl host show ${backend?.id} shows them`;
+    case 'rollout.started':
+      return `${ofRollout} has started: ${count(rollout?.waves, 'wave')}`;
+    case 'rollout.wave_passed':
+      return `${ofRollout}: ${waveOf(rollout)} has passed${excusedOf(rollout)}`;
+    case 'rollout.waiting':
+      return `${ofRollout}: ${waveOf(rollout)} still waits for ${count(rollout?.awaited, 'host')}`;
+    case 'rollout.approval_needed':
+      return `${ofRollout} needs approval: ${waveOf(rollout)} has succeeded${excusedOf(rollout)}`;
     case 'rollout.halted':
-      return `the rollout of ${bundle} in environment ${env} was halted${haltOf(rollout)}`;
+      return `${ofRollout} was halted${haltOf(rollout)}`;
     case 'rollout.resumed':
-      return `the rollout of ${bundle} in environment ${env} continues`;
+      return `${ofRollout} continues${excusedOf(rollout)}`;
+    case 'rollout.done':
+      return `${ofRollout} is done${excusedOf(rollout)}`;
     case 'rollout.aborted':
-      return `the rollout of ${bundle} in environment ${env} was aborted`;
+      return `${ofRollout} was aborted`;
     case 'bundle.awaiting_signature':
       return `${bundle} of environment ${env} awaits signatures`;
     case 'env.held':
@@ -106,11 +117,25 @@ export function plain(name: string): string {
   return name.replace(/[^\p{L}\p{M}\p{N} ._:/+,()-]/gu, '\ufffd');
 }
 
-function haltOf(rollout: WebhookEvent['data']['rollout']): string {
-  if (rollout?.halted_by === 'failures')
-    return `: ${rollout.failures} ${rollout.failures === 1 ? 'host' : 'hosts'} failed`;
+function haltOf(rollout: RolloutFacts): string {
+  if (rollout?.halted_by === 'failures') return `: ${count(rollout.failures, 'host')} failed`;
   if (rollout?.halted_by === 'deadline') return ' at the deadline of a wave';
   return rollout?.halted_by === 'gate' ? ' at its gate' : '';
+}
+
+type RolloutFacts = WebhookEvent['data']['rollout'];
+
+function waveOf(rollout: RolloutFacts): string {
+  return `wave ${rollout?.wave ?? 0} of ${rollout?.waves ?? 0}`;
+}
+
+function excusedOf(rollout: RolloutFacts): string {
+  const excused = rollout?.excused ?? 0;
+  return excused === 0 ? '' : `; ${count(excused, 'host')} excused`;
+}
+
+function count(number: number | undefined, what: string): string {
+  return `${number ?? 0} ${what}${number === 1 ? '' : 's'}`;
 }
 
 function bundleOf(bundle: WebhookEvent['data']['bundle']): string {
@@ -133,8 +158,13 @@ const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
   'backend.accepted': null,
   'backend.changed': 'info',
   'backend.differs': 'error',
+  'rollout.started': null,
+  'rollout.wave_passed': null,
+  'rollout.waiting': 'warning',
   'rollout.halted': 'error',
   'rollout.resumed': null,
+  'rollout.approval_needed': 'warning',
+  'rollout.done': null,
   'rollout.aborted': null,
   'bundle.awaiting_signature': 'info',
   'env.held': 'warning',

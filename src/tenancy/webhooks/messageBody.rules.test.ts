@@ -15,7 +15,7 @@ function occurrence(type: Occurrence['type'], name = 'db-1.example'): Occurrence
   const bundle = { sha256: 'a'.repeat(64), name, version: name, sequence: 7 };
   const about = type.startsWith('backend.') ? { backend } : {};
   const rollout = type.startsWith('rollout.')
-    ? { rollout: { id: 'r-1', failures: 3, halted_by: 'failures' as const } }
+    ? { rollout: { id: 'r-1', failures: 3, halted_by: 'failures' as const, wave: 2, waves: 4, awaited: 1, excused: 2 } }
     : {};
   if (type.startsWith('env.')) return { type, now, env: 'eu-1' };
   return { type, now, env: 'eu-1', bundle, code: 'PULL_FAILED', ...about, ...rollout };
@@ -78,10 +78,33 @@ it.each([
     'db-1.example (db-1.example, environment eu-1) has other settings than its environment; deployctl host show b-1 shows them',
   ],
   [
+    'rollout.started',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 has started: 4 waves',
+  ],
+  [
+    'rollout.wave_passed',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1: wave 2 of 4 has passed; 2 hosts excused',
+  ],
+  [
+    'rollout.waiting',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1: wave 2 of 4 still waits for 1 host',
+  ],
+  [
+    'rollout.approval_needed',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 needs approval: wave 2 of 4 has succeeded; 2 hosts excused',
+  ],
+  [
+    'rollout.done',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 is done; 2 hosts excused',
+  ],
+  [
     'rollout.halted',
     'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was halted: 3 hosts failed',
   ],
-  ['rollout.resumed', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 continues'],
+  [
+    'rollout.resumed',
+    'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 continues; 2 hosts excused',
+  ],
   ['rollout.aborted', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in environment eu-1 was aborted'],
   ['bundle.awaiting_signature', 'db-1.example db-1.example (aaaaaaaaaaaa) of environment eu-1 awaits signatures'],
   ['env.held', 'environment eu-1 is held: the store was restored, and its hosts get no orders until it is reviewed'],
@@ -131,8 +154,13 @@ it('sends the key to PagerDuty in the body instead of the URL, with one incident
     'backend.accepted: resolve deployd/backend/b-1/clone',
     'backend.changed: trigger deployd/backend/b-1/host',
     'backend.differs: trigger deployd/backend/b-1/settings',
+    'rollout.started: resolve deployd/rollout/r-1',
+    'rollout.wave_passed: resolve deployd/rollout/r-1',
+    'rollout.waiting: trigger deployd/rollout/r-1',
     'rollout.halted: trigger deployd/rollout/r-1',
     'rollout.resumed: resolve deployd/rollout/r-1',
+    'rollout.approval_needed: trigger deployd/rollout/r-1',
+    'rollout.done: resolve deployd/rollout/r-1',
     'rollout.aborted: resolve deployd/rollout/r-1',
     `bundle.awaiting_signature: trigger deployd/bundle/${'a'.repeat(64)}`,
     'env.held: trigger deployd/env/eu-1/restore',

@@ -103,7 +103,17 @@ export const WebhookEvent = Type.Object(
         }),
       ),
       rollout: Nullable(
-        Type.Object({ id: Type.String(), failures: Type.Integer(), halted_by: Nullable(Type.Enum([...haltReasons])) }),
+        Type.Object({
+          id: Type.String(),
+          failures: Type.Integer(),
+          halted_by: Nullable(Type.Enum([...haltReasons])),
+          wave: Type.Optional(
+            Type.Integer({ description: 'The current wave, from 1; 0 before the first. Missing in old events.' }),
+          ),
+          waves: Type.Optional(Type.Integer()),
+          awaited: Type.Optional(Type.Integer({ description: 'Hosts for which the wave waits.' })),
+          excused: Type.Optional(Type.Integer({ description: 'Hosts whose failure is ignored until they succeed.' })),
+        }),
       ),
     }),
   },
