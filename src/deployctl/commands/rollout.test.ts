@@ -100,7 +100,7 @@ it('skips a host, and changes limits and later waves', async () => {
   const { env, hosts, advance } = scene;
   await start('--wave', '2', '--soak', '0');
   await advance();
-  const skipped = await at.deployer.run(`rollout skip ${env} ${hosts[0]!.id}`);
+  const skipped = await at.deployer.run(`rollout skip ${env} ${hosts[0]!.id.slice(0, 8)}`);
   expect(skipped.stdout).toMatch(/^1 +2 +2 +1 +0 +0 +1 /m);
   expect(await at.deployer.run(`rollout skip ${env} ${hosts[1]!.id}`)).toMatchObject({
     ...{ exit: 1, stderr: expect.stringContaining('ROLLOUT_STATE: wave 1 would have no host') as string },

@@ -2,9 +2,10 @@ import { type Command, Option } from 'commander';
 import { formatWindow, type PlannedWave } from '../../api/rolloutPlan.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { type ApiCall, path, wholeSha } from '../core/client.ts';
+import { type ApiCall, hostIdOf, path, wholeSha } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
+import { hostArgument } from './host.ts';
 import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
@@ -32,7 +33,7 @@ export function addRollout(program: Command, run: Run): void {
   );
   command('pass', 'Continue a rollout that waits at a gate').action(run(passGate));
   command('skip', 'Do not wait for a host, and ignore its failures until it succeeds')
-    .argument('<id>', 'backend of the host')
+    .argument('<host>', hostArgument)
     .action(run(skipHost));
   command('edit', 'Change limits, deadline or later waves of a rollout that runs')
     .option('--wave <size>', 'replace the waves that have not started; as for `rollout start`; repeatable', waveOption)
@@ -98,7 +99,8 @@ async function startRollout(
   });
 }
 
-function skipHost(session: Session, [env, backend]: [string, string]): Promise<Result> {
+async function skipHost(session: Session, [env, host]: [string, string]): Promise<Result> {
+  const backend = await hostIdOf(await session.api(), host);
   return change(session, { method: 'POST', path: path`/v1/envs/${env}/rollout/skip`, json: { backend } });
 }
 
