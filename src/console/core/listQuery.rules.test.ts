@@ -22,7 +22,7 @@ it('a heading sorts ascending, then descending', () => {
     'q=ber&sort=state',
   ]);
   expect([once, twice].map((each) => directionOf(each, 'state'))).toEqual(['ascending', 'descending']);
-  expect([directionOf(twice, 'site'), directionOf(query(''), 'site')]).toEqual(['none', 'ascending']);
+  expect([directionOf(twice, 'site'), directionOf(query(''), 'host_name')]).toEqual(['none', 'ascending']);
 });
 
 it('a list is filtered if its query leaves hosts out', () => {
