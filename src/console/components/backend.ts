@@ -3,7 +3,7 @@ import { repeat } from 'lit-html/directives/repeat.js';
 import { unsafeSVG } from 'lit-html/directives/unsafe-svg.js';
 import picture from '../../../docs/machines/backend.svg';
 import type { Backend, BackendDetails, HostCopy, ReceivedReport } from '../api/types.ts';
-import { explain, outcomeTone, stateConditions } from '../core/backends.rules.ts';
+import { explain, hostName, outcomeTone, stateConditions } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import { durationText, segmentsOf, totalOf } from '../core/time.rules.ts';
 import { type Column, table } from './lists.ts';
@@ -62,7 +62,8 @@ type Manager = BackendDetails['managers'][number];
 export function managerTable({ swarm, managers }: BackendDetails): TemplateResult | typeof nothing {
   if (swarm === null) return nothing;
   const columns: Column<Manager>[] = [
-    { heading: 'Host', cell: ({ id, site }) => html`<a href=${hrefOf('backend', { id })}>${site}</a>` },
+    { heading: 'Host', cell: (host) => html`<a href=${hrefOf('backend', { id: host.id })}>${hostName(host)}</a>` },
+    { heading: 'Site', cell: ({ site }) => site },
     { heading: 'State', cell: ({ state }) => conditionBadge(stateConditions[state]) },
     { heading: 'Leader', cell: ({ leader }) => (leader ? 'yes' : 'no') },
   ];

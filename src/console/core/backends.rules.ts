@@ -160,6 +160,16 @@ export function countPresent(counts: Record<string, number>): number {
   return Object.entries(counts).reduce((sum, [state, count]) => (state === 'retired' ? sum : sum + count), 0);
 }
 
+/** The name of a host; its site, until it has checked in with a name. */
+export function hostName({ host_name, site }: Pick<Backend, 'host_name' | 'site'>): string {
+  return host_name ?? site;
+}
+
+/** How many hosts do something, with the form of the verb that fits. */
+export function hostsThat(count: number, one: string, many: string): string {
+  return count === 1 ? `1 host ${one}` : `${count} hosts ${many}`;
+}
+
 /** A row of the list of hosts. */
 export interface HostRow<Host> {
   host: Host;

@@ -6,7 +6,7 @@ it('sends the API only the filters in the address', () => {
   expect(String(listQueryOf(query('q=ber&state=active&env=&sort=-state&utm_source=x')))).toBe(
     'sort=-state&limit=60&q=ber&state=active',
   );
-  expect(String(listQueryOf(query('')))).toBe('sort=site&limit=60');
+  expect(String(listQueryOf(query('')))).toBe('sort=host_name&limit=60');
 });
 
 it('a change begins at the first page, and an empty value removes a parameter', () => {

@@ -66,7 +66,7 @@ export const filters = ['q', 'env', 'state', 'behind', 'sick', 'cloned', 'deferr
 /** Hosts on a page of the list. */
 const pageSize = 60;
 
-/** The query to the API for the address of a page: the known filters, sorted by site if the address has no order. */
+/** The query to the API for the address of a page: the known filters, sorted by name if the address has no order. */
 export function listQueryOf(query: URLSearchParams): URLSearchParams {
   const own = { sort: sortOf(query), limit: String(pageSize) };
   const known = [...Object.entries(own), ...[...filters, 'after'].map((name) => [name, query.get(name) ?? ''])];
@@ -74,7 +74,7 @@ export function listQueryOf(query: URLSearchParams): URLSearchParams {
 }
 
 function sortOf(query: URLSearchParams): string {
-  return query.get('sort') ?? 'site';
+  return query.get('sort') ?? 'host_name';
 }
 
 /** The query with other values, from the first page on; null or an empty text removes a parameter. */

@@ -26,6 +26,7 @@ import {
 import {
   conditionOf,
   containerTone,
+  hostName,
   isLastHost,
   outcomeTone,
   type RetirementStep,
@@ -46,10 +47,10 @@ export const backendPage: Page = async (visit) => {
       ? emptyState('Its host has not reported a tick yet. See what it does there:', 'deployd status')
       : tickList(reports, now);
   return {
-    title: backend.site,
+    title: hostName(backend),
     topics: ['backends'],
     body: (now) =>
-      html`<h1>${backend.site}</h1>
+      html`<h1>${hostName(backend)}</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
         ${deferralNotices(backend, now)}
         ${copyTable(backend, { now, accept: may(caller, 'admin', backend.env) ? acceptButton(backend, visit) : null })}
@@ -79,7 +80,8 @@ function aboutBackend(backend: BackendDetails, now: number): TemplateResult {
     ['Bundle', digestChange(backend.applied_sha, backend.desired_sha)],
     ['Last seen', fullTime(backend.last_seen_at, now)],
     ['In this state since', fullTime(backend.state_since, now)],
-    ['Host', host === null ? '–' : `${host.name} (${host.os}, ${host.arch})`],
+    ['Site', backend.site],
+    ['System', host === null ? '–' : `${host.os}, ${host.arch}`],
     ['Agent', agent_version === null ? '–' : `${agent_version}, ${transport}`],
     ['Labels', Object.keys(backend.labels).length === 0 ? '–' : labelList(backend.labels)],
     ...(backend.swarm === null ? [] : [['Swarm', html`${swarmLink(backend)} node ${backend.swarm.node}`] as const]),
@@ -96,10 +98,11 @@ function administration({ id, state }: BackendDetails): TemplateResult | typeof 
 }
 
 /** The button that accepts one of the hosts with the token of a backend. */
-function acceptButton({ id, site }: BackendDetails, visit: Visit) {
+function acceptButton(backend: BackendDetails, visit: Visit) {
+  const { id } = backend;
   const accept = (copy: HostCopy) =>
     visit.ask({
-      title: `Accept ${copy.name} for ${site}?`,
+      title: `Accept ${copy.name} for ${hostName(backend)}?`,
       body: html`<p>
         It gets the bundles of this backend. The other hosts with its token are refused, until you accept one of them
         instead.
@@ -139,10 +142,10 @@ export const retirePage: Page = async (visit) => {
   const isMine = may(visit.caller, 'admin', env);
   const secrets = isMine && isLastHost(backend, (await visit.api.env(env)).backends) ? await namesOf(visit, env) : [];
   return {
-    title: `Retire ${backend.site}`,
+    title: `Retire ${hostName(backend)}`,
     topics: ['backends'],
     body: (now) =>
-      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
+      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${hostName(backend)}</a></p>
         <h1>Retire</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
         ${deferralNotices(backend, now)} ${doomNotice({ env, destroyAt }, { visit, now })}
@@ -189,11 +192,16 @@ function needsForce(state: BackendDetails['state']): boolean {
 }
 
 function ask(backend: BackendDetails, { secrets, visit }: Asking): void {
-  const { id, site, state, managers } = backend;
+  const { id, env, site, state, managers, containers } = backend;
+  const services = [...new Set(containers.map(({ service }) => service))];
   const isForced = [state, ...managers.map((manager) => manager.state)].some(needsForce);
   visit.ask({
-    title: `Retire ${site}?`,
+    title: `Retire ${hostName(backend)}?`,
     body: html`<p>${retirementSteps(backend)[0]?.name}. Its credentials are revoked. There is no way back.</p>
+      <p>
+        Site ${site}, environment ${env}, id <code>${id}</code>. Services that are stopped:
+        ${services.length === 0 ? 'none is known' : services.join(', ')}.
+      </p>
       ${wholeSwarm(backend)} ${secretsChoice(backend, secrets)}
       <label class="toggle"
         ><input type="checkbox" name="purge" /> Remove its volumes too, but for those of a production env</label
@@ -205,7 +213,7 @@ function ask(backend: BackendDetails, { secrets, visit }: Asking): void {
       }`,
     confirm: 'Retire',
     isDangerous: true,
-    typed: site,
+    typed: hostName(backend),
     done: 'The retirement has begun.',
     work: (fields) => {
       const how = { force: fields.has('force'), purge_volumes: fields.has('purge'), swarm: fields.has('swarm') };
@@ -253,10 +261,10 @@ export const kitPage: Page = async (visit) => {
   };
   const copying: Copying = { told: null, redraw: visit.redraw };
   return {
-    title: `Install kit of ${backend.site}`,
+    title: `Install kit of ${hostName(backend)}`,
     topics: [],
     body: (now) =>
-      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
+      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${hostName(backend)}</a></p>
         <h1>Install kit</h1>
         ${shown instanceof ApiError ? errorNotice(shown) : nothing}
         ${shown === null || shown instanceof ApiError ? offer(backend, { reveal, isBusy }) : kitView(shown, copying, now)}`,

@@ -11,6 +11,7 @@ import {
   countPresent,
   deferralConditions,
   differingCondition,
+  hostName,
   type HostRow,
   passingStates,
   rowsOf,
@@ -76,7 +77,8 @@ function runningRollouts(envs: readonly EnvCounts[]): TemplateResult {
 function backendTable({ backends }: BackendList, { query }: Visit, now: number): TemplateResult {
   const sort = (column: string) => ({ direction: directionOf(query, column), href: linkTo(sortedBy(query, column)) });
   const columns: Column<HostRow<Backend>>[] = [
-    { heading: 'Host', sort: sort('site'), cell: hostCell },
+    { heading: 'Host', sort: sort('host_name'), cell: hostCell },
+    { heading: 'Site', sort: sort('site'), cell: ({ host: { site } }) => site },
     { heading: 'Env', cell: ({ host: { env } }) => html`<a href=${hrefOf('env', { env })}>${env}</a>` },
     { heading: 'State', sort: sort('state'), cell: ({ host }) => stateCell(host) },
     { heading: 'Bundle', cell: bundleCell },
@@ -99,9 +101,11 @@ function stateCell(backend: Backend): TemplateResult {
 }
 
 function hostCell({ host, isNested }: HostRow<Backend>): TemplateResult {
-  const { id, site, labels } = host;
+  const { id, labels } = host;
   return html`<span class=${isNested ? 'nested' : nothing}
-    ><a href=${hrefOf('backend', { id })}>${site}</a> ${labelList(labels)} ${swarmLink(host)}</span
+    ><a href=${hrefOf('backend', { id })}>${hostName(host)}</a>
+    ${host.host_name === null ? html`<code>${id.slice(0, 8)}</code>` : nothing} ${labelList(labels)}
+    ${swarmLink(host)}</span
   >`;
 }
 
@@ -160,7 +164,7 @@ function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
         type="search"
         name="q"
         .value=${typing === null ? (query.get('q') ?? '') : noChange}
-        placeholder="site, label, id, version"
+        placeholder="name, site, label, id, version"
     /></label>
     ${select('env', 'Env', { query, values: envs.map(({ name }) => name) })}
     ${select('state', 'State', { query, values: Object.keys(stateConditions) })}

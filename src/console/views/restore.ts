@@ -3,20 +3,36 @@ import type { HeldEnv, HeldHost, UnknownArchive } from '../api/types.ts';
 import { type Column, table } from '../components/lists.ts';
 import { emptyState, type Page, type Visit } from '../components/page.ts';
 import { digest, facts, fullTime, timeAgo, toneBadge } from '../components/words.ts';
-import type { Tone } from '../core/backends.rules.ts';
+import { hostsThat, type Tone } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 
 type HostChange = HeldHost['change'];
 
+const bundleText = 'a bundle that the restored service does not know';
+const unknownBundle: [string, string] = [`runs ${bundleText}`, `run ${bundleText}`];
+
 /** Changes that the release of an environment makes on a host. */
-const changes: Record<HostChange, { tone: Tone; name: string; meaning: string }> = {
-  back: { tone: 'bad', name: 'goes back', meaning: 'would get an older bundle than they run' },
-  unknown: { tone: 'bad', name: 'unknown bundle', meaning: 'run a bundle that the restored service does not know' },
-  down: { tone: 'bad', name: 'taken down', meaning: 'would be taken down: their backend is retiring' },
-  apply: { tone: 'later', name: 'applies', meaning: 'would get a newer bundle, or their first one' },
-  locked: { tone: 'idle', name: 'locked', meaning: 'are locked and get no orders' },
-  none: { tone: 'good', name: 'no change', meaning: 'would not change' },
+const changes: Record<HostChange, { tone: Tone; name: string; meaning: [one: string, many: string] }> = {
+  back: {
+    tone: 'bad',
+    name: 'goes back',
+    meaning: ['would get an older bundle than it runs', 'would get an older bundle than they run'],
+  },
+  unknown: { tone: 'bad', name: 'unknown bundle', meaning: unknownBundle },
+  down: {
+    tone: 'bad',
+    name: 'taken down',
+    meaning: ['would be taken down: it is retiring', 'would be taken down: they are retiring'],
+  },
+  apply: {
+    tone: 'later',
+    name: 'applies',
+    meaning: ['would get a newer bundle, or its first one', 'would get a newer bundle, or their first one'],
+  },
+  locked: { tone: 'idle', name: 'locked', meaning: ['is locked and gets no orders', 'are locked and get no orders'] },
+  none: { tone: 'good', name: 'no change', meaning: ['would not change', 'would not change'] },
 };
+const silence = ['has not checked in since the restore', 'have not checked in since the restore'] as const;
 const order = Object.keys(changes) as HostChange[];
 
 /** The review after a restore: what the release of each held environment changes, and archives without a bundle. */
@@ -67,8 +83,10 @@ function heldSection(held: HeldEnv, visit: Visit, now: number): TemplateResult {
         'Desired bundle',
         desired_sha === null ? 'none' : html`${digest(desired_sha)} sequence ${desired_sequence ?? '–'}`,
       ],
-      ...named.map((change) => [changes[change].name, `${numbers[change]} hosts ${changes[change].meaning}`] as const),
-      ...(silent === 0 ? [] : [['Silent', `${silent} hosts have not checked in since the restore`] as const]),
+      ...named.map(
+        (change) => [changes[change].name, hostsThat(numbers[change] ?? 0, ...changes[change].meaning)] as const,
+      ),
+      ...(silent === 0 ? [] : [['Silent', hostsThat(silent, ...silence)] as const]),
     ])}
     ${hostTable(held)}
   </section>`;
@@ -94,7 +112,7 @@ function releaseButton({ env, desired_sha, changes: numbers }: HeldEnv, { ask, a
     ask({
       title: `Release ${env}?`,
       body: html`<p>Its hosts get orders again from their next check-in on.</p>
-        ${risky.map((change) => html`<p>${numbers[change]} hosts ${changes[change].meaning}.</p>`)}`,
+        ${risky.map((change) => html`<p>${hostsThat(numbers[change] ?? 0, ...changes[change].meaning)}.</p>`)}`,
       confirm: 'Release',
       isDangerous: risky.length > 0,
       typed: env,

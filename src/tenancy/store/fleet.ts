@@ -83,7 +83,8 @@ const allStates = Object.keys(lifeOfBackend.states) as BackendState[];
  */
 const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
   id: sql`lower(id)`,
-  host_name: sql`lower(host_name)`,
+  // Hosts without a name are listed by their site, with which the text for searches begins.
+  host_name: sql`lower(case when host_name = '' then search else host_name end)`,
   site: sql`lower(search)`,
   state: sql`lower(state)`,
   last_seen_at: sql`coalesce(last_seen_at, 0)`,
