@@ -196,3 +196,27 @@ const manifestTypes = [
   'application/vnd.oci.image.manifest.v1+json',
   'application/vnd.docker.distribution.manifest.v2+json',
 ];
+
+/** An image with its digest, or why no registry returns it. */
+type Pin = { reference: string } | { fault: string };
+
+/** Asks registries for the digest of each service's image, once for each image; pinned images are not changed. */
+export async function pinImages(
+  images: ReadonlyMap<string, string>,
+  access: RegistryAccess,
+): Promise<Map<string, Pin>> {
+  const open = [...images].filter(([, image]) => parseImageReference(image).digest === null);
+  const references = [...new Set(open.map(([, image]) => image))];
+  const pins = new Map<string, Pin>();
+  for (const reference of references) pins.set(reference, await pinOf(reference, access));
+  return new Map(open.flatMap(([name, image]) => (pins.has(image) ? [[name, pins.get(image) as Pin] as const] : [])));
+}
+
+async function pinOf(reference: string, access: RegistryAccess): Promise<Pin> {
+  try {
+    return { reference: `${reference}@${await imageDigest(reference, access)}` };
+  } catch (error) {
+    if (!(error instanceof RegistryError)) throw error;
+    return { fault: error.message };
+  }
+}

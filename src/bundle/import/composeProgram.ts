@@ -29,6 +29,16 @@ export async function findCompose(named: string | null, env: ComposeProgram['env
   return null;
 }
 
+/** Names of the volumes and networks on the engine that `docker` uses; null if it does not answer. */
+export async function namesOnEngine(env: ComposeProgram['env']): Promise<ReadonlySet<string> | null> {
+  const docker: ComposeProgram = { argv: ['docker'], env };
+  const kinds = ['volume', 'network'].map((kind) =>
+    runCompose(docker, [kind, 'ls', '--format', '{{.Name}}'], { cwd: '/', env: {} }),
+  );
+  const runs = await Promise.all(kinds);
+  return runs.every((run) => run.isDone) ? new Set(runs.flatMap((run) => run.text.split('\n'))) : null;
+}
+
 interface Run {
   isDone: boolean;
   /** Standard output, or the last line of standard error. */
@@ -41,7 +51,15 @@ async function runCompose(
   args: readonly string[],
   { cwd, env }: { cwd: string; env: Record<string, string> },
 ): Promise<Run> {
-  const kept = ['PATH', 'HOME', 'DOCKER_CONFIG', 'DOCKER_CLI_PLUGIN_EXTRA_DIRS', 'XDG_RUNTIME_DIR'];
+  const kept = [
+    'PATH',
+    'HOME',
+    'DOCKER_CONFIG',
+    'DOCKER_CLI_PLUGIN_EXTRA_DIRS',
+    'XDG_RUNTIME_DIR',
+    'DOCKER_HOST',
+    'DOCKER_CONTEXT',
+  ];
   const own = Object.fromEntries(kept.flatMap((name) => (outer[name] === undefined ? [] : [[name, outer[name]]])));
   const config = outer['HOME'] === undefined ? {} : { DOCKER_CONFIG: join(outer['HOME'], '.docker') };
   return new Promise((resolve) => {

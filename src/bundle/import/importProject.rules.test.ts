@@ -12,7 +12,7 @@ it('does not change a file that needs no change, with its comments and anchors',
   const { composeFiles, report, manifest, copies } = importedBundle({ 'compose.yaml': text });
   expect([...composeFiles]).toEqual([['compose.yaml', text]]);
   expect({ report, copies: copies.size }).toEqual({
-    report: { changes: [], undecided: [], inactive_profiles: [] },
+    report: { changes: [], undecided: [], inactive_profiles: [], renamed: [] },
     copies: 0,
   });
   const fixed = { schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1 };

@@ -21,6 +21,7 @@ import {
 } from './importWork.rules.ts';
 import { replaceMounts, replaceVolumeDrivers } from './mounts.rules.ts';
 import {
+  findRenamed,
   removeBridgeNames,
   replaceHostResources,
   replaceOverlays,
@@ -116,6 +117,7 @@ function replaceParts(work: ImportWork): void {
   removeLogDrivers(work);
   replaceHostResources(work);
   removeUselessKeys(work);
+  findRenamed(work);
 }
 
 /** The bundle of the changed documents, under these paths. */
@@ -147,7 +149,7 @@ function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {
   const known = new Map([['COMPOSE_PROJECT_NAME', `deployd-${choices.env}`], ...chosen]);
   const values = envValues(readEnvFile(tree.textOf(choices.envFile) ?? ''), (name) => known.get(name) ?? null);
   return {
-    ...{ tree, choices, documents: [], report: { changes: [], undecided: [], inactive_profiles: [] } },
+    ...{ tree, choices, documents: [], report: { changes: [], undecided: [], inactive_profiles: [], renamed: [] } },
     ...{ copies: new Map(), paths: new Map(), volumes: new Map(), envFiles: new Set() },
     register: createVariableRegister(new Map([...values, ...known]), choices),
   };

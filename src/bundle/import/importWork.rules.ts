@@ -68,12 +68,33 @@ export interface ImportReport {
   undecided: Undecided[];
   /** Profiles of services that the bundle does not choose. */
   inactive_profiles: string[];
+  /** Volumes and networks of the running project, with their names in the bundle's project. */
+  renamed: Renamed[];
+}
+
+/** A volume, network or directory of the running project, and its name in the bundle's project. */
+export interface Renamed {
+  kind: 'volume' | 'network' | 'directory';
+  from: string;
+  to: string;
+}
+
+/** The name that compose makes of the name of a directory. */
+export function projectNameFrom(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/g, '')
+    .replace(/^[_-]+/, '');
 }
 
 /** The decisions of the operator: names with values are variables, the others say how a name is used. */
 export interface ImportChoices {
   name: string;
   env: string;
+  /** The name that compose gives the running project. */
+  projectName: string;
+  /** Whether the bundle uses the volumes of the running project. */
+  keepVolumes: boolean;
   /** The file with the values of the project's variables. */
   envFile: string;
   /** The chosen profiles, and what chooses them. */

@@ -2,14 +2,16 @@ import { printable } from '../../core/text.rules.ts';
 import { isPrivateSubnet } from '../policy/topLevel.rules.ts';
 import { type ImportWork, tellChange } from './importWork.rules.ts';
 import type { ProjectDocument } from './projectDocument.rules.ts';
-import { effectiveOf, serviceNamesOf, servicePartsOf } from './services.rules.ts';
+import { effectiveOf, sectionOf, serviceNamesOf, servicePartsOf } from './services.rules.ts';
 import {
   entriesAt,
   isYesAt,
   itemsAt,
   mapAt,
   type MapNode,
+  newMap,
   newScalar,
+  ownValue,
   plainScalar,
   removeKey,
   setValue,
@@ -87,8 +89,10 @@ export function replaceHostResources(work: ImportWork): void {
     for (const [kind, isOfHost] of Object.entries(kinds)) {
       for (const [name, part] of entriesAt(valueAt(document.root, document, `${kind}s`), document)) {
         const map = mapAt(part, document);
-        if (map !== null && !isYesAt(valueAt(map, document, 'external'), document) && isOfHost(map, document))
-          becomeExternal(map, { kind, name, document }, work);
+        if (isYesAt(valueAt(map, document, 'external'), document)) continue;
+        if (map !== null && isOfHost(map, document)) becomeExternal(map, { kind, name, document }, work);
+        else if (kind === 'volume' && work.choices.keepVolumes && !isNewVolume(name, map, { document, work }))
+          keepVolume({ kind, name, document }, work);
       }
     }
   }
@@ -119,20 +123,61 @@ interface Resource {
 }
 
 function becomeExternal(map: MapNode, { kind, name, document }: Resource, work: ImportWork): void {
-  const own = textAt(valueAt(map, document, 'name'), document) ?? `${projectNameOf(work)}_${name}`;
-  map.items = [];
-  setValue(map, 'name', newScalar(own));
-  setValue(map, 'external', plainScalar('true'));
+  const own = nameAnExternal(map, { name, document }, work);
   tellChange(work, { owner: `${kind} ${name}`, key: 'external' }, [
     `is the ${kind} ${printable(own)} from outside the project now; make it there as the project has it (docker ${kind} create)`,
     'no host permits its driver, options or addresses to a bundle',
   ]);
 }
 
-/** The project's name as compose derives it from the name of a directory. */
-function projectNameOf({ choices }: ImportWork): string {
-  return choices.name
-    .toLowerCase()
-    .replace(/[^a-z0-9_-]/g, '')
-    .replace(/^[_-]+/, '');
+/** Leaves only the name that compose gave a part, and returns the name. */
+function nameAnExternal(map: MapNode, { name, document }: Omit<Resource, 'kind'>, { choices }: ImportWork): string {
+  const own = textAt(valueAt(map, document, 'name'), document) ?? `${choices.projectName}_${name}`;
+  map.items = [];
+  setValue(map, 'name', newScalar(own));
+  setValue(map, 'external', plainScalar('true'));
+  return own;
+}
+
+function keepVolume({ name, document }: Resource, work: ImportWork): void {
+  const volumes = sectionOf(document, 'volumes');
+  const map = mapAt(ownValue(volumes, name), document) ?? newMap();
+  setValue(volumes, name, map);
+  const own = nameAnExternal(map, { name, document }, work);
+  tellChange(work, { owner: `volume ${name}`, key: 'external' }, [
+    `is the volume ${printable(own)} from outside the project now`,
+    'it has the data of the running project',
+  ]);
+}
+
+interface Named {
+  document: ProjectDocument;
+  work: ImportWork;
+}
+
+/** Whether the running project has no volume of this name, or one in memory. */
+function isNewVolume(name: string, map: MapNode | null, { document, work }: Named): boolean {
+  const isMade = [...work.volumes.values()].includes(name);
+  return isMade || textAt(valueAt(map, document, 'driver_opts', 'type'), document) === 'tmpfs';
+}
+
+/** Finds volumes and networks whose names change with the name of the project, and directories that became volumes. */
+export function findRenamed(work: ImportWork): void {
+  const { tree, choices, report } = work;
+  const nameIn = (project: string, name: string) => `${project}_${name}`;
+  for (const document of work.documents) {
+    for (const kind of ['volume', 'network'] as const) {
+      for (const [name, part] of entriesAt(valueAt(document.root, document, `${kind}s`), document)) {
+        const map = mapAt(part, document);
+        const isNamed = ['external', 'name'].some((key) => valueAt(map, document, key) !== null);
+        if (isNamed || isNewVolume(name, map, { document, work })) continue;
+        const [from, to] = [choices.projectName, `deployd-${choices.env}`].map((project) => nameIn(project, name));
+        if (!report.renamed.some((one) => one.kind === kind && one.to === to))
+          report.renamed.push({ kind, from: from ?? '', to: to ?? '' });
+      }
+    }
+  }
+  for (const [path, name] of work.volumes)
+    if (path.startsWith('~') || (!path.startsWith('/') && tree.kindOf(path) === 'directory'))
+      report.renamed.push({ kind: 'directory', from: path, to: nameIn(`deployd-${choices.env}`, name) });
 }

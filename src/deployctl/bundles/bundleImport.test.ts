@@ -69,7 +69,7 @@ it('imports a project without privileges into a bundle that is not refused', asy
   const source = project({ 'docker-compose.yml': 'services: {web: {image: x, volumes: ["./data:/data"]}}\n' });
   expect(await bring(source, '--name', 'other')).toMatchObject({
     exit: 0,
-    stdout: expect.stringMatching(/\nnothing is refused\n$/) as string,
+    stdout: expect.stringMatching(/\nnothing is refused\nnext: deployctl bundle pack \/.*\/out\n$/) as string,
   });
   expect(compose('docker-compose.yml')).toEqual({
     services: { web: { image: 'x', volumes: ['data:/data'] } },
@@ -122,6 +122,53 @@ it("applies the operator's decisions", async () => {
   expect(compose('a.yaml')).toEqual({ services: { web: { image: 'r/x:1', command: '$T $U $V', profiles: ['p'] } } });
   expect(compose('manifest.json')).toMatchObject({
     ...{ profiles: ['p'], variables: { T: 'a=b', V: '1' }, secrets: [{ var: 'U' }] },
+  });
+});
+
+describe('the data of a running project', () => {
+  const files = {
+    'compose.yaml': [
+      'name: My.Shop',
+      'services: {db: {image: x, networks: [n], volumes: ["data:/data", "mem:/m", "own:/o", "./files:/files"]}}',
+      'networks: {n: {}}',
+      'volumes: {data: , mem: {driver_opts: {type: tmpfs, device: tmpfs}}, own: {name: own}}',
+    ].join('\n'),
+    'files/db.sqlite': '',
+  };
+  const bringWith = (script: string, ...more: string[]) => {
+    writeFileSync(join(dir, 'docker'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const args = ['--env', 'eu-1', '--out', join(dir, 'out'), '--compose', writeComposeStandIn(tempDir()), ...more];
+    return deployctl(['bundle', 'import', project(files), ...args], { env: { PATH: dir } });
+  };
+  const copy = (from: string, name: string) =>
+    `  docker run --rm -v ${from}:/from:ro -v deployd-eu-1_${name}:/to busybox cp -a /from/. /to/`;
+
+  it.each([
+    ['is copied by one command for each volume', 'echo myshop_data; echo myshop_n', '', true],
+    ['is named where the engine does not have it', 'echo other', '   # myshop_data is not on this engine', false],
+    ['is copied where no engine answers', 'exit 1', '', true],
+  ])('%s', async (_, script, note, hasNetwork) => {
+    const { stdout } = await bringWith(script);
+    const lines = stdout.split('\n');
+    const at = lines.findIndex((line) => line.startsWith('volumes that start empty: '));
+    expect(lines.slice(at + 1, at + 4)).toEqual([
+      `${copy('myshop_data', 'data')}${note}`,
+      copy(join(dir, 'shop', 'files'), 'files'),
+      '',
+    ]);
+    expect(lines.includes('  myshop_n is deployd-eu-1_n now')).toBe(hasNetwork);
+  });
+
+  it('stays in the volumes of the project by --keep-volumes, which a host must permit', async () => {
+    const { stdout } = await bringWith('exit 1', '--keep-volumes', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      permits: { volumes: ['myshop_data', 'own'] },
+      renamed: [
+        { kind: 'network', from: 'myshop_n', to: 'deployd-eu-1_n' },
+        { kind: 'directory', from: join(dir, 'shop', 'files'), to: 'deployd-eu-1_files' },
+      ],
+    });
+    expect(compose()).toMatchObject({ volumes: { data: { name: 'myshop_data', external: true } } });
   });
 });
 

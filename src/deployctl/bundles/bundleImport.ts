@@ -17,6 +17,7 @@ import {
   type Comparison,
   type ComposeProgram,
   findCompose,
+  namesOnEngine,
 } from '../../bundle/import/composeProgram.ts';
 import type { Difference } from '../../bundle/import/reported.rules.ts';
 import { findProject } from '../../bundle/import/readProject.rules.ts';
@@ -27,7 +28,12 @@ import {
   type ImportVerdict,
   permitLines,
 } from '../../bundle/import/importProject.rules.ts';
-import type { ImportChoices } from '../../bundle/import/importWork.rules.ts';
+import {
+  directoryOf,
+  type ImportChoices,
+  projectNameFrom,
+  type Renamed,
+} from '../../bundle/import/importWork.rules.ts';
 import { readManifestText } from '../../bundle/readBundle.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { diskFault } from '../../core/errors.rules.ts';
@@ -35,10 +41,9 @@ import { untrustedOf } from '../../core/certificateAuthorities.ts';
 import { closeAgents } from '../../core/connector.ts';
 import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
-import { parseImageReference } from '../../registry/imageReference.rules.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
 import { parseManifest } from '../../api/manifest.rules.ts';
-import { imageDigest, type Login, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
+import { type Login, pinImages, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
 import { contextOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { download, timeout } from '../core/client.ts';
@@ -58,6 +63,7 @@ interface ImportOptions {
   check?: boolean;
   image?: [string, string][];
   pin?: boolean;
+  keepVolumes?: boolean;
   secret?: string[];
   variable?: [string, string | null][];
 }
@@ -84,6 +90,7 @@ export function addBundleImport(bundle: Command, run: Run): void {
     .option('--compose <program>', 'program to compare them with (default: docker compose, then docker-compose)')
     .option('--image <service=reference>', 'image to use instead of building a service; repeatable', collectPair)
     .option('--pin', 'pin each image to the digest that its registry has now')
+    .option('--keep-volumes', 'use the volumes of the running project, as external ones')
     .option('--secret <name>', 'variable that is a secret; repeatable', collectOption)
     .option('--variable <name[=value]>', 'variable that is not a secret, with its value; repeatable', collectVariable)
     .action(run(importBundle));
@@ -108,13 +115,17 @@ async function importBundle(session: Session, [path]: [string], options: ImportO
     await writeImportedBundle(target, { bundle, project }, signal);
     const differences = await compareAndMark({ ...source, bundle }, compose);
     const verdict = await judgeImportedBundle(target, limits, signal);
-    const imported = { directory: target, bundle, differences, ...verdict };
+    const existing = bundle.report.renamed.length === 0 ? null : await namesOnEngine(session.io.env);
+    const renamed = bundle.report.renamed.map((one) =>
+      one.kind === 'directory' && !one.from.startsWith('~') ? { ...one, from: resolve(directory, one.from) } : one,
+    );
+    const imported = { directory: target, bundle, differences, renamed, existing, ...verdict };
     const isDone = [bundle.report.undecided, verdict.plan.refusals, differences].every((list) => list.length === 0);
     const { manifest, composeFiles, copies, report } = bundle;
     const files = ['manifest.json', ...composeFiles.keys(), ...copies.keys()];
     const leftOut = { count: project.leftOut.size, paths: [...project.leftOut] };
     return {
-      json: { directory: target, manifest, files, left_out: leftOut, ...report, differences, ...verdict },
+      json: { directory: target, manifest, files, left_out: leftOut, ...report, renamed, differences, ...verdict },
       text: formatImport(imported, leftOut),
       exit: isDone ? exits.done : exits.failed,
     };
@@ -202,7 +213,8 @@ function readSource({ directory, file, out, options }: SourceRequest): Source {
   if (found.files.length === 0)
     throw usageError('SOURCE_INVALID', `${directory} has no compose file`, 'name the files by -f');
   const name = options.name ?? found.name ?? basename(directory);
-  const choices = choicesOf(options, { name, envFile, profiles: found.profiles });
+  const projectName = projectNameFrom(found.name ?? basename(resolve(directory, directoryOf(found.files[0] ?? '.'))));
+  const choices = choicesOf(options, { name, envFile, projectName, profiles: found.profiles });
   const importAgain = (pins: ImportChoices['pins']) => {
     const made = importProject(found.files, project, { ...choices, ...(pins && { pins }) });
     if ('problems' in made)
@@ -232,12 +244,14 @@ async function pinned({ bundle, importAgain }: Source, { io }: Session): Promise
 }
 
 function choicesOf(
-  { env, profile, image = [], secret = [], variable = [] }: ImportOptions,
-  { name, envFile, profiles }: { name: string; envFile: string; profiles: string[] },
+  { env, profile, image = [], keepVolumes = false, secret = [], variable = [] }: ImportOptions,
+  { profiles, ...names }: Pick<ImportChoices, 'name' | 'envFile' | 'projectName'> & { profiles: string[] },
 ): ImportChoices {
   return {
-    ...{ name, env, envFile },
-    profiles: profile ? { names: profile, by: '--profile' } : { names: profiles, by: `COMPOSE_PROFILES of ${envFile}` },
+    ...{ ...names, env, keepVolumes },
+    profiles: profile
+      ? { names: profile, by: '--profile' }
+      : { names: profiles, by: `COMPOSE_PROFILES of ${names.envFile}` },
     ...{ images: new Map(image), secrets: new Set(secret), variables: new Map(variable) },
   };
 }
@@ -253,11 +267,18 @@ function collectVariable(text: string, previous: [string, string | null][] = [])
   return [...previous, at < 0 ? [text, null] : [text.slice(0, at), text.slice(at + 1)]];
 }
 
+/** A bundle that was written, and everything that is known of it. */
+interface Imported extends ImportVerdict {
+  directory: string;
+  bundle: ImportedBundle;
+  differences: readonly Difference[];
+  renamed: readonly Renamed[];
+  /** Volumes and networks on this engine; null if none answers. */
+  existing: ReadonlySet<string> | null;
+}
+
 /** Formats an imported bundle: the changes, the requirements, and the open decisions. */
-function formatImport(
-  imported: ImportVerdict & { directory: string; bundle: ImportedBundle; differences: readonly Difference[] },
-  leftOut: LeftOut,
-): string {
+function formatImport(imported: Imported, leftOut: LeftOut): string {
   const { directory, bundle, differences, permits, plan } = imported;
   const { manifest, composeFiles, copies, report } = bundle;
   const facts = formatFacts([
@@ -273,6 +294,8 @@ function formatImport(
     ['profiles that are not chosen (--profile NAME chooses one)', report.inactive_profiles],
     ['variables', Object.entries(manifest.variables ?? {}).map(([name, value]) => `${name}=${value}`)],
     ['secrets to put', manifest.secrets.map((secret) => secretLine(secret, manifest.env))],
+    [copyTitle, copyLines(imported)],
+    ['networks with another name, which other projects must use', networkLines(imported)],
     ['permits that a host needs, in its config.yaml', permitLines(permits)],
     ['left to decide', report.undecided.map(({ owner, key, what, cure }) => `${owner}: ${key}: ${what} → ${cure}`)],
     ['differs from the project without a reason above; the bundle is not finished', differences.map(differenceLine)],
@@ -287,7 +310,32 @@ function formatImport(
     facts,
     ...told.flatMap(([title, lines]) => ['', title, ...lines.map((line) => `  ${harmless(line)}`)]),
     ...verdict,
+    `next: ${nextStep(imported)}`,
   ].join('\n');
+}
+
+const copyTitle =
+  'volumes that start empty: stop the project and copy its data on the host before the first apply, or use --keep-volumes';
+
+function copyLines({ renamed, existing }: Imported): string[] {
+  return renamed.flatMap(({ kind, from, to }) => {
+    if (kind === 'network') return [];
+    const source = /^[\w@%+=:,./~-]+$/.test(from) ? from : `'${from}'`;
+    const isMissing = kind === 'volume' && existing?.has(from) === false;
+    const note = isMissing ? `   # ${from} is not on this engine` : '';
+    return [`docker run --rm -v ${source}:/from:ro -v ${to}:/to busybox cp -a /from/. /to/${note}`];
+  });
+}
+
+function networkLines({ renamed, existing }: Imported): string[] {
+  const found = renamed.filter(({ kind, from }) => kind === 'network' && existing?.has(from) !== false);
+  return found.map(({ from, to }) => `${from} is ${to} now`);
+}
+
+function nextStep({ directory, bundle, differences, plan }: Imported): string {
+  if (differences.length > 0) return 'correct the files, and compare again by the same command with --check';
+  const isOpen = bundle.report.undecided.length + plan.refusals.length > 0;
+  return isOpen ? `decide, remove ${directory}, and import again` : `deployctl bundle pack ${directory}`;
 }
 
 function secretLine(
@@ -349,27 +397,4 @@ function decoded(auth: string): Login | null {
   const text = Buffer.from(auth, 'base64').toString('utf8');
   const at = text.indexOf(':');
   return at < 1 ? null : { user: text.slice(0, at), password: text.slice(at + 1) };
-}
-
-type Pin = { reference: string } | { fault: string };
-
-/** Asks registries for the digest of each service's image, once for each image; pinned images are not changed. */
-async function pinImages(
-  images: ReadonlyMap<string, string>,
-  access: RegistryAccess,
-): Promise<NonNullable<ImportChoices['pins']>> {
-  const open = [...images].filter(([, image]) => parseImageReference(image).digest === null);
-  const references = [...new Set(open.map(([, image]) => image))];
-  const pins = new Map<string, Pin>();
-  for (const reference of references) pins.set(reference, await pinOf(reference, access));
-  return new Map(open.flatMap(([name, image]) => (pins.has(image) ? [[name, pins.get(image) as Pin] as const] : [])));
-}
-
-async function pinOf(reference: string, access: RegistryAccess): Promise<Pin> {
-  try {
-    return { reference: `${reference}@${await imageDigest(reference, access)}` };
-  } catch (error) {
-    if (!(error instanceof RegistryError)) throw error;
-    return { fault: error.message };
-  }
 }
