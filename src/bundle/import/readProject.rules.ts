@@ -1,5 +1,6 @@
 import { isMap, isScalar, isSeq, type Node, Pair, type Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { printable } from '../../core/text.rules.ts';
+import type { TextVariable } from '../compose/variables.rules.ts';
 import {
   directoryOf,
   type ImportWork,
@@ -11,7 +12,14 @@ import {
 } from './importWork.rules.ts';
 import { parseProjectFile, type ProjectDocument } from './projectDocument.rules.ts';
 import { ownMapOf, servicePartsOf, servicesOf } from './services.rules.ts';
-import { envValues, readEnvFile, writeOutVariables } from './variables.rules.ts';
+import {
+  envValues,
+  readEnvFile,
+  resolveVariable,
+  rewriteVariables,
+  valueScalars,
+  writeOutVariables,
+} from './variables.rules.ts';
 import {
   effectivePair,
   entriesAt,
@@ -40,7 +48,7 @@ const maxDepth = 10;
 export function readProject(paths: readonly string[], work: ImportWork): string[] {
   const seen = new Set<string>();
   const base = directoryOf(paths[0] ?? '.');
-  const problems = paths.flatMap((path) => addFile(path, base, { work, seen, depth: 0 }));
+  const problems = paths.flatMap((path) => addFile(path, base, { work, seen, depth: 0, env: new Map() }));
   if (problems.length === 0) resolveExtends(work);
   return problems;
 }
@@ -50,6 +58,8 @@ interface Reading {
   /** Paths of the files that are added, or about to be. */
   seen: Set<string>;
   depth: number;
+  /** Values of the env files of includes; the project's own values take precedence. */
+  env: ReadonlyMap<string, string>;
 }
 
 /** Adds the documents of a file once, behind those that it includes. */
@@ -57,24 +67,69 @@ function addFile(path: string, base: string, reading: Reading): string[] {
   const { work, seen } = reading;
   if (seen.has(path)) return [];
   seen.add(path);
-  const read = openFile(path, base, work);
+  const read = openFile(path, base, { work, env: reading.env });
   if ('problems' in read) return read.problems;
   const problems = read.documents.flatMap((document) => readIncludes(document, base, reading));
   work.documents.push(...read.documents);
   return problems;
 }
 
-function openFile(path: string, base: string, work: ImportWork): ReturnType<typeof parseProjectFile> {
+function openFile(
+  path: string,
+  base: string,
+  { work, env }: Pick<Reading, 'work' | 'env'>,
+): ReturnType<typeof parseProjectFile> {
   const text = work.tree.textOf(path);
   if (text === null) return { problems: [`${printable(path)} cannot be read`] };
   const read = parseProjectFile(path, text);
   if ('problems' in read) return read;
+  writeOutIncluded(work, read.documents, env);
   writeOutVariables(work, read.documents);
   for (const document of read.documents) rebasePaths(document, base);
   return read;
 }
 
-function readIncludes(document: ProjectDocument, base: string, { work, seen, depth }: Reading): string[] {
+/** Values of the env files that an include names, or of the .env in its directory. */
+function includedValues(include: Node, document: ProjectDocument, [base, own]: [string, string], reading: Reading) {
+  const { tree, register } = reading.work;
+  const named = itemsAt(valueAt(include, document, 'env_file'), document).flatMap((one) => textAt(one, document) ?? []);
+  const files = named.length > 0 ? named.map((file) => joinPath(base, file)) : [joinPath(own, '.env')];
+  const valueOf = (name: string) => register.valueOf(name) ?? reading.env.get(name) ?? null;
+  const values = files.flatMap((file) => [...envValues(readEnvFile(tree.textOf(file) ?? ''), valueOf)]);
+  return new Map([...values.filter(([name]) => register.valueOf(name) === null), ...reading.env]);
+}
+
+/** Writes out the variables whose values only the env file of an include has; secrets become variables of the bundle. */
+function writeOutIncluded(
+  work: ImportWork,
+  documents: readonly ProjectDocument[],
+  env: ReadonlyMap<string, string>,
+): void {
+  if (env.size === 0) return;
+  const { register } = work;
+  const write = (variable: TextVariable): string => {
+    const { name, operator, inner, source } = variable;
+    const value = env.get(name) ?? null;
+    if (value === null)
+      return inner === '' ? source : `\${${name}${operator}${rewriteVariables(inner, write) ?? inner}}`;
+    const owner = { owner: 'project', key: 'include' };
+    const isSecret = register.isSecret(name, value);
+    const resolved = resolveVariable(variable, (one) => env.get(one) ?? register.valueOf(one)) ?? '';
+    const text = isSecret ? `\${${register.variableFor(name, 'INCLUDE', value)}}` : resolved.replaceAll('$', '$$$$');
+    tellChange(work, owner, [
+      `${printable(source)} is ${printable(text)} now`,
+      'only an included env file has its value',
+    ]);
+    return text;
+  };
+  for (const scalar of documents.flatMap(valueScalars)) {
+    const text = rewriteVariables(scalar.value, write);
+    if (text !== null && text !== scalar.value) setText(scalar, text);
+  }
+}
+
+function readIncludes(document: ProjectDocument, base: string, reading: Reading): string[] {
+  const { work, seen, depth } = reading;
   const place = { owner: `file ${document.path}`, key: 'include' };
   const includes = itemsAt(valueAt(document.root, document, 'include'), document);
   const isKept = includes.map((include) => {
@@ -89,7 +144,8 @@ function readIncludes(document: ProjectDocument, base: string, { work, seen, dep
     }
     const directory = textAt(valueAt(include, document, 'project_directory'), document);
     const ownBase = directory === null ? directoryOf(files[0] ?? '.') : joinPath(base, directory);
-    const problems = files.flatMap((file) => addFile(file ?? '', ownBase, { work, seen, depth: depth + 1 }));
+    const env = includedValues(include, document, [base, ownBase], reading);
+    const problems = files.flatMap((file) => addFile(file ?? '', ownBase, { work, seen, depth: depth + 1, env }));
     for (const file of files) tellChange(work, place, [printable(file ?? ''), 'the manifest names all compose files']);
     return { problems, kept: false };
   });
@@ -136,7 +192,7 @@ interface Opening {
 function baseOf(file: string, name: string | null, opening: Opening): MapNode | null {
   const { work, opened, depth } = opening;
   if (name === null || depth > maxDepth) return null;
-  const documents = opened.get(file) ?? documentsOf(openFile(file, directoryOf(file), work));
+  const documents = opened.get(file) ?? documentsOf(openFile(file, directoryOf(file), { work, env: new Map() }));
   opened.set(file, documents);
   const found = documents.flatMap(servicesOf).find((service) => service.name === name);
   const own = found === undefined ? null : writtenOut(found.layers[0], found.document);
