@@ -1,13 +1,16 @@
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 /**
- * Bundles the program of threads at bundle time: the module becomes its text, because the executable of a package has no
- * other files.
+ * Bundles the program of threads at bundle time: the module that starts them gets it as a text, because the executable of
+ * a package has no other files.
  */
 export const workerPlugin: Plugin = {
   name: 'worker',
   setup: (bundler) => {
-    bundler.onLoad({ filter: /\/tenancy\/bundles\/archiveTasks\.ts$/ }, async () => {
+    bundler.onResolve({ filter: /\/archiveTasks\.ts$/ }, ({ path, importer }) =>
+      importer.endsWith('/tenancy/bundles/archiveWorkers.ts') ? { path, namespace: 'worker' } : null,
+    );
+    bundler.onLoad({ filter: /.*/, namespace: 'worker' }, async () => {
       const { text } = await bundleWorker(bundler.initialOptions);
       return { contents: `export const archiveProgram = ${JSON.stringify(text)};`, loader: 'js' };
     });

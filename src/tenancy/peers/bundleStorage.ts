@@ -80,7 +80,7 @@ export class PeerError extends Error {
 }
 
 /** Bytes to read at a time: many downloads run concurrently, each with a few of these chunks in memory. */
-const CHUNK_BYTES = 131_072;
+const CHUNK_BYTES = 65_536;
 /** Milliseconds after which a temporary file that has not grown counts as the leftover of a crash. */
 const STALE_MS = 3_600_000;
 const TEMPORARY = '.deployd.tmp-';
