@@ -71,6 +71,15 @@ it('writes one field, or all of a JSON object', async () => {
   expect(versions()).toEqual([{ password: 's3cret' }, { user: 'ann', password: 'x\n' }]);
 });
 
+it('overwrites no version that somebody else has written meanwhile', async () => {
+  await set('{"user": "ann", "password": "x"}', '--json-fields');
+  await set('{"user": "bea", "password": "x"}', '--json-fields', '--if-version', '1');
+  const { exit, stderr } = await set('{"user": "ann", "password": "y"}', '--json-fields', '--if-version', '1');
+  expect(exit).toBe(1);
+  expect(stderr).toMatch(/SECRET_CHANGED: the newest version of db is not 1: nothing was written\n {2}→ somebody else/);
+  expect(versions()).toHaveLength(2);
+});
+
 it('takes a file byte for byte', async () => {
   const file = join(at.deployer.home.dir, 'cert.pem');
   await writeFile(file, 'pem\n');

@@ -3,7 +3,7 @@ import { isObject } from '../../core/json.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
-import { readValue } from '../core/input.ts';
+import { countOption, readValue } from '../core/input.ts';
 import { formatDoom, formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
 import { overrideOf, overrideRolloutOption } from './env.ts';
 import type { Bundle, EnvDetails, SecretName, WrittenSecret, WrittenSecrets } from '../core/types.ts';
@@ -13,6 +13,7 @@ interface SetOptions {
   jsonFields?: boolean;
   fromFile?: string;
   overrideRollout?: true;
+  ifVersion?: number;
 }
 
 /** `deployctl secret list|set|delete|keep`. */
@@ -33,6 +34,7 @@ export function addSecret(program: Command, run: Run): void {
     .argument('<key...>', 'name of the secret, or KEY=@FILE for each of several, which are deployed together')
     .option('--from-file <file>', 'read the value from a file, byte for byte')
     .option('--field <name>', 'field to write; other fields of the secret are removed', 'value')
+    .option('--if-version <n>', 'refuse if the newest version is another one', countOption)
     .addOption(new Option('--json-fields', 'read a JSON object with all fields').conflicts('field'))
     .addOption(overrideRolloutOption())
     .action(run(setSecret));
@@ -76,7 +78,10 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
     secrets[key] = options.jsonFields ? fieldsOf(value) : { [options.field]: value };
   }
   const override = overrideOf(options.overrideRollout);
+  const { ifVersion } = options;
   const [first = ['', {}], ...others] = Object.entries(secrets);
+  if (others.length > 0 && ifVersion !== undefined)
+    throw usageError('VALUE_INVALID', '--if-version is for one secret', 'deployctl secret set ENV KEY --if-version N');
   if (others.length > 0) {
     const target = path`/v1/envs/${env}/secrets`;
     const json = await api.call<WrittenSecrets>({
@@ -89,7 +94,12 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
   }
   const [key, data] = first;
   const target = path`/v1/envs/${env}/secrets/${key}`;
-  const json = await api.call<WrittenSecret>({ method: 'PUT', path: target, json: { data, ...override }, tries: 1 });
+  const json = await api.call<WrittenSecret>({
+    method: 'PUT',
+    path: target,
+    json: { data, ...override, ...(ifVersion !== undefined && { if_version: ifVersion }) },
+    tries: 1,
+  });
   return { json, text: formatWritten([json], json) };
 }
 

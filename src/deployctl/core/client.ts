@@ -226,6 +226,7 @@ const remedies: Record<string, string> = {
   ROLLOUT_ACTIVE:
     '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it; if it is urgent, add --override-rollout',
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
+  SECRET_CHANGED: 'somebody else wrote it: `deployctl secret list ENV`, then set the secret with all its fields',
   SECRETS_DOOMED: '`deployctl secret keep ENV`, or add a host to the environment',
   SEQUENCE_TOO_HIGH: 'pack it again with `deployctl bundle pack --next`',
   SEQUENCE_STALE: 'pack it again with `deployctl bundle pack --next`',

@@ -122,6 +122,14 @@ async function lookUp(
   return status < 300 ? dataOf(json, call.what) : null;
 }
 
+/** A new version of a secret. */
+interface SecretToWrite {
+  env: string;
+  key: string;
+  data: Record<string, string>;
+  ifVersion?: number | undefined;
+}
+
 /** A call with the service's own token. */
 type CallAsService = (call: Omit<SecretstoreCall, 'token'>) => ReturnType<SecretstoreClient['call']>;
 
@@ -130,14 +138,18 @@ type SecretVersion = Awaited<ReturnType<Secretstore['listSecrets']>>[number];
 /** Number of concurrent calls for one list. */
 const AT_ONCE = 8;
 
-/** Writes a new version of a secret; returns its number. */
-async function writeSecret(
-  call: CallAsService,
-  { env, key, data }: Parameters<Secretstore['writeSecret']>[0],
-): Promise<number> {
+/** Writes a new version of a secret; returns its number, or null if the newest one is another than expected. */
+async function writeSecret(call: CallAsService, { env, key, data, ifVersion }: SecretToWrite): Promise<number | null> {
   const what = 'write of a secret';
-  const { json } = await call({ what, method: 'POST', path: pathOf('data', env, key), body: { data }, isSecret: true });
-  return versionIn(dataOf(json, what)['version'], what);
+  const write = { what, method: 'POST', path: pathOf('data', env, key), isSecret: true } as const;
+  if (ifVersion === undefined) {
+    const { json } = await call({ ...write, body: { data } });
+    return versionIn(dataOf(json, what)['version'], what);
+  }
+  const { status, json } = await call({ ...write, body: { data, options: { cas: ifVersion } }, accepts: [400] });
+  if (status < 300) return versionIn(dataOf(json, what)['version'], what);
+  if (parseErrorBody(json).text?.includes('check-and-set parameter did not match') === true) return null;
+  throw new PeerError('secretstore', `${what} answered ${status}`);
 }
 
 /** Lists all secrets of an environment, those in folders with `/`, sorted, with their newest versions. */
@@ -222,8 +234,11 @@ export interface Secretstore {
   hasSecretsRole: () => Promise<boolean>;
   /** Revokes a token by its accessor; an unknown one counts as revoked. */
   revokeToken: (accessor: string) => Promise<void>;
-  /** Writes a new version of `deployd/data/<env>/see/<key>`; returns its number. */
-  writeSecret: (secret: { env: string; key: string; data: Record<string, string> }) => Promise<number>;
+  /**
+   * Writes a new version of `deployd/data/<env>/see/<key>`; returns its number. Returns null, and writes nothing, if
+   * the newest version is not `ifVersion` (0: the secret does not exist).
+   */
+  writeSecret: (secret: SecretToWrite) => Promise<number | null>;
   /** Names of the secrets of an environment, sorted, with the number of the newest version. */
   listSecrets: (env: string) => Promise<{ key: string; version: number }[]>;
   /** Destroys all versions of a secret; returns false if it does not exist. */

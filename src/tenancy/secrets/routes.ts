@@ -33,13 +33,13 @@ export const secretRoutes = [
     params: SecretParams,
     body: SecretData,
     responses: { 200: SecretVersion },
-    errors: setErrors,
+    errors: { ...setErrors, 409: `${setErrors[409]}, SECRET_CHANGED` },
     act: 'secret.set',
     target: ({ params }) => secretPath(params),
     noStore: true,
     handle: async (deps, { caller, params: { env, key }, body }) => {
       const { secrets, bundle, warnings } = await setSecrets(deps, {
-        ...{ caller, env, secrets: { [key]: body.data } },
+        ...{ caller, env, secrets: { [key]: body.data }, ifVersion: body.if_version },
         overridesRollout: body.override_rollout === true,
       });
       const [written = { path: '', version: 0 }] = secrets;

@@ -44,7 +44,17 @@ const data = Type.Record(Type.String(), value, {
 });
 
 /** Values of a secret by field. */
-export const SecretData = Body({ data, ...overrideRollout });
+export const SecretData = Body({
+  data,
+  ...overrideRollout,
+  if_version: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2 ** 31 - 1,
+      description: 'Version that must be the newest one; 0 if the secret must not exist.',
+    }),
+  ),
+});
 
 /** Values of several secrets by name and field. */
 export const SecretsData = Body({

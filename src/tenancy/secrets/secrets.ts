@@ -1,5 +1,5 @@
 import { deploySecrets } from '../bundles/repackBundle.ts';
-import { notFound } from '../core/apiError.rules.ts';
+import { type ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
@@ -61,18 +61,21 @@ interface NewSecrets {
   caller: AuditCaller;
   env: string;
   secrets: Record<string, Record<string, string>>;
+  /** The version that must be the newest one; 0 if there must be none. */
+  ifVersion?: number | undefined;
   overridesRollout?: boolean;
 }
 
 /**
  * Writes new versions of secrets. If the desired bundle reads any of them, a new bundle that pins these versions becomes
  * the desired one; the service repeats this until it succeeds. The values are sent only to the secretstore. Throws 404
- * if the environment does not exist, and 409 `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`. With
- * `overridesRollout` it first aborts the rollout of the environment, if it has one.
+ * if the environment does not exist, and 409 `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`,
+ * and `SECRET_CHANGED` if the newest version of a secret is not `ifVersion`. With `overridesRollout` it first aborts the
+ * rollout of the environment, if it has one.
  */
 export async function setSecrets(
   deps: SecretDependencies,
-  { caller, env, secrets, overridesRollout = false }: NewSecrets,
+  { caller, env, secrets, ifVersion, overridesRollout = false }: NewSecrets,
 ): Promise<WrittenSecrets> {
   const row = await findEnv(deps.store, env);
   if (row === null) throw notFound('env');
@@ -90,7 +93,12 @@ export async function setSecrets(
   });
   const pins = new Map<string, number>();
   for (const act of acts) {
-    const version = await deps.secretstore.writeSecret({ env, key: act.key, data: secrets[act.key] ?? {} });
+    const data = secrets[act.key] ?? {};
+    const version = await deps.secretstore.writeSecret({ env, key: act.key, data, ifVersion });
+    if (version === null) {
+      await removeStep(deps.store, { subject: secretPath(act), step: 'deploySecret', due_at: dueAt });
+      throw secretChanged(act, ifVersion);
+    }
     await recordSecretAct(deps, act, { result: 'ok', target: versionPath({ ...act, version }) });
     pins.set(secretPath(act), version);
   }
@@ -98,6 +106,11 @@ export async function setSecrets(
   for (const subject of pins.keys()) await removeStep(deps.store, { subject, step: 'deploySecret', due_at: dueAt });
   const written = [...pins].map(([path, version]) => ({ path, version }));
   return { secrets: written, bundle: deployed?.bundle ?? null, warnings: deployed?.warnings ?? [] };
+}
+
+function secretChanged({ env, key }: SecretAct, ifVersion = 0): ApiError {
+  const expected = ifVersion === 0 ? `${key} already exists` : `the newest version of ${key} is not ${ifVersion}`;
+  return conflict({ code: 'SECRET_CHANGED', message: `${expected}: nothing was written`, env });
 }
 
 /** Destroys all versions of a secret; throws 404 if it does not exist. */
