@@ -13,6 +13,7 @@ import {
   type HostMount,
   hostPathOf,
   type HostPaths,
+  isBelow,
   type PolicyHost,
 } from '../../bundle/policy/policyHost.rules.ts';
 import type { Settings } from '../config/settings.ts';
@@ -71,11 +72,21 @@ interface HostParts {
 
 async function hostPathsOf(sources: readonly string[], host: HostParts): Promise<HostPaths> {
   if (sources.length === 0) return { resolved: new Map(), protectedPaths: [], mountedNow: [] };
+  const resolved = new Map(await Promise.all(sources.map(async (path) => [path, await targetOf(path)] as const)));
+  const { readOnlyIsRecursive } = await host.containers.info();
+  const table = await readMounts();
+  const open = [...resolved].map(
+    ([path, target]) => [path, readOnlyIsRecursive ? [] : below(target ?? path, table)] as const,
+  );
   return {
-    resolved: new Map(await Promise.all(sources.map(async (path) => [path, await targetOf(path)] as const))),
+    resolved,
     links: new Map(await Promise.all(sources.map(async (path) => [path, await linksOf(path)] as const))),
+    openBelow: new Map(open.filter(([, mounts]) => mounts.length > 0)),
     protectedPaths: await protectedPathsOf(host),
-    mountedNow: await mountsOf(host),
+    mountedNow: await mountsOf(host, {
+      asked: [...resolved.values()].flatMap((path) => path ?? []),
+      readOnlyIsRecursive,
+    }),
   };
 }
 
@@ -93,11 +104,20 @@ export async function protectedPathsOf({ settings, containers, engineSockets }: 
   return [...new Set([...paths, ...paths.flatMap((path) => otherPathsOf(path, mounts))])];
 }
 
+/** The paths of mounts below a directory. */
+function below(path: string, table: readonly Mount[]): string[] {
+  return [...new Set(table.map((each) => each.path))].filter((each) => isBelow(each, path));
+}
+
 /**
  * The host paths that all containers of the engine mount, directly or by volumes, and the host paths of permitted
- * volumes. Each is listed under every path at which the host has it.
+ * volumes. Each is listed under every path at which the host has it. A filesystem below a read-only mount is listed
+ * too, if the engine leaves it writable and an asked path is below it.
  */
-async function mountsOf({ settings, containers }: HostParts): Promise<HostMount[]> {
+async function mountsOf(
+  { settings, containers }: HostParts,
+  { asked, readOnlyIsRecursive }: { asked: readonly string[]; readOnlyIsRecursive: boolean },
+): Promise<HostMount[]> {
   const users = await containers.resourceUsers();
   const permitted = settings.policy.permit.volumes ?? [];
   const hasVolumes = permitted.length > 0 || users.some(({ volumes }) => volumes.length > 0);
@@ -105,21 +125,26 @@ async function mountsOf({ settings, containers }: HostParts): Promise<HostMount[
   const devices = new Map(volumes.map(({ name, options }) => [name, options['device'] ?? '']));
   const project = `deployd-${settings.env}`;
   const mounted = [
-    ...users.flatMap(({ name, project: owner, mounted: own }) =>
-      own.map(({ path, volume, isWritable }) => {
+    ...users.flatMap(({ id, name, project: owner, mounted: own }) =>
+      own.map(({ path, volume, target, isWritable }) => {
         const source = volume === null ? path : (devices.get(volume) ?? '');
-        return { path: source, isWritable, ...(owner !== project && { container: name }) };
+        const isOpen = async () => !readOnlyIsRecursive || (await containers.openMounts(id)).includes(target);
+        return { path: source, isWritable, isOpen, ...(owner !== project && { container: name }) };
       }),
     ),
-    ...permitted.map((name) => ({ path: devices.get(name) ?? '', isWritable: true })),
+    ...permitted.map((name) => ({ path: devices.get(name) ?? '', isWritable: true, isOpen: async () => false })),
   ];
   const table = await readMounts();
   const ofHost = mounted.filter(({ path }) => path.startsWith('/'));
-  const resolved = ofHost.map(async (mount) => ({ ...mount, path: (await targetOf(mount.path)) ?? mount.path }));
-  return (await Promise.all(resolved)).flatMap((mount) => [
-    mount,
-    ...otherPathsOf(mount.path, table).map((path) => ({ ...mount, path })),
-  ]);
+  const resolved = ofHost.map(async ({ isOpen, ...mount }): Promise<HostMount[]> => {
+    const path = (await targetOf(mount.path)) ?? mount.path;
+    const inner = mount.isWritable ? [] : below(path, table).filter((each) => asked.some((one) => isBelow(one, each)));
+    const open = inner.length > 0 && (await isOpen()) ? inner : [];
+    return [{ ...mount, path }, ...open.map((each) => ({ ...mount, path: each, isWritable: true, openedBy: path }))];
+  });
+  return (await Promise.all(resolved))
+    .flat()
+    .flatMap((mount) => [mount, ...otherPathsOf(mount.path, table).map((path) => ({ ...mount, path }))]);
 }
 
 /** Links that the kernel follows in one path. */

@@ -28,6 +28,8 @@ import { isEngineRefusal } from './engineAnswer.rules.ts';
 interface EngineInfo {
   rootDir: string;
   containerdStore: boolean;
+  /** Whether a read-only bind mount makes the mounts below it read-only too: Docker 25 on Linux 5.12, and later ones. */
+  readOnlyIsRecursive: boolean;
 }
 
 /** A volume of the engine. */
@@ -206,11 +208,21 @@ function createProbes({ withDocker, getJson }: EngineApi) {
 }
 
 function infoOf(info: unknown): EngineInfo {
-  const { DockerRootDir, DriverStatus } = info as { DockerRootDir: string; DriverStatus?: [string, string][] };
+  const { DockerRootDir, DriverStatus, ServerVersion, KernelVersion } = info as {
+    DockerRootDir: string;
+    DriverStatus?: [string, string][];
+    ServerVersion?: string;
+    KernelVersion?: string;
+  };
+  const isAtLeast = (version = '', [major, minor]: [number, number]) => {
+    const [one = 0, two = 0] = version.split('.').map((part) => parseInt(part, 10));
+    return one > major || (one === major && two >= minor);
+  };
   const containerdStore = (DriverStatus ?? []).some(
     ([key, value]) => key === 'driver-type' && value === 'io.containerd.snapshotter.v1',
   );
-  return { rootDir: DockerRootDir, containerdStore };
+  const readOnlyIsRecursive = isAtLeast(ServerVersion, [25, 0]) && isAtLeast(KernelVersion, [5, 12]); // Podman has 5
+  return { rootDir: DockerRootDir, containerdStore, readOnlyIsRecursive };
 }
 
 function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): ExistingVolume[] {

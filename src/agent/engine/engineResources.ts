@@ -31,6 +31,12 @@ interface LocalImage {
   references: string[];
 }
 
+/** A mount of the API, in its long form. */
+interface MountRequest {
+  Target: string;
+  BindOptions?: { ReadOnlyNonRecursive?: boolean } | null;
+}
+
 /** Queries for resources of the engine and their users, also outside the project. */
 export function createResourceQueries(project: string, { getJson, inspectContainer }: EngineApi) {
   const filters = JSON.stringify(projectFilter(project));
@@ -48,6 +54,13 @@ export function createResourceQueries(project: string, { getJson, inspectContain
       const entries = json as ResourceUserListEntry[];
       if (!isPodman) return entries.map(resourceUserOfListEntry);
       return (await Promise.all(entries.map(inspect))).filter((each) => each !== null);
+    },
+
+    /** Targets of a container's read-only mounts that ask the engine to leave mounts below them writable. */
+    openMounts: async (id: string): Promise<string[]> => {
+      const info: { HostConfig?: { Mounts?: MountRequest[] | null } } | null = await inspectContainer(id);
+      const mounts = info?.HostConfig?.Mounts ?? [];
+      return mounts.flatMap(({ Target, BindOptions }) => (BindOptions?.ReadOnlyNonRecursive ? Target : []));
     },
 
     /** Every image, or those without a tag. */

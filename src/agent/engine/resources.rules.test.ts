@@ -13,8 +13,8 @@ const NetworkSettings = { Networks: { bridge: {}, 'deployd-eu-1_default': {} } }
 const entry = { Id: 'c1', Names: ['/web'], Labels, Image: 'web:1', ImageID: 'sha256:1', Mounts, NetworkSettings };
 
 const mounted = [
-  { path: '/srv/data', volume: null, isWritable: true },
-  { path: '', volume: 'deployd-eu-1_cache', isWritable: true },
+  { path: '/srv/data', volume: null, target: '', isWritable: true },
+  { path: '', volume: 'deployd-eu-1_cache', target: '', isWritable: true },
 ];
 const user = {
   ...{ id: 'c1', name: 'web', project, image: 'web:1', imageId: 'sha256:1' },

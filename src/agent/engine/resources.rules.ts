@@ -23,7 +23,7 @@ export interface ResourceUser {
   /** Sources of its mounts on the host. */
   mounts: string[];
   /** The same with their modes; of a volume also its name. */
-  mounted: { path: string; volume: string | null; isWritable: boolean }[];
+  mounted: { path: string; volume: string | null; target: string; isWritable: boolean }[];
   /** Names of its volumes and networks. */
   volumes: string[];
   networks: string[];
@@ -55,7 +55,9 @@ export function resourceUserOf(
     image: info.Config.Image,
     imageId: info.Image,
     mounts: info.Mounts.map(({ Source }) => Source).filter((source) => source !== ''),
-    mounted: info.Mounts.map(({ Source, Name = null, RW = true }) => ({ path: Source, volume: Name, isWritable: RW })),
+    mounted: info.Mounts.map(({ Source, Name = null, Destination = '', RW = true }) => ({
+      ...{ path: Source, volume: Name, target: Destination, isWritable: RW },
+    })),
     volumes: info.Mounts.flatMap(({ Name }) => Name ?? []),
     networks: Object.keys(info.NetworkSettings?.Networks ?? {}),
   };

@@ -83,7 +83,8 @@ const bindOptions = mappingOf({
 const longBindMount: Validator = (value, location) => {
   const source = valueAt(value, 'source');
   const isWritable = !isReadOnlyMount(value);
-  const keys = { ...commonMountKeys, source: bindSource(isWritable), bind: bindOptions };
+  const isOpenBelow = textOf(valueAt(valueAt(value, 'bind') ?? value, 'recursive')) === 'writable';
+  const keys = { ...commonMountKeys, source: bindSource(isWritable || isOpenBelow), bind: bindOptions };
   const isKept = source !== undefined && isWritable && !hasVariableMode(value) && isMounted(value, location);
   return [
     ...mappingOf(keys)(value, location),

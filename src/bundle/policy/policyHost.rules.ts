@@ -8,6 +8,8 @@ export interface HostPaths {
   readonly resolved: ReadonlyMap<string, string | null>;
   /** Where the links are that lead there, by path; absent for a path without links. */
   readonly links?: ReadonlyMap<string, readonly string[]>;
+  /** Filesystems below a path that a read-only mount of it leaves writable, by path. */
+  readonly openBelow?: ReadonlyMap<string, readonly string[]>;
   /** Paths that no bundle may reach: the agent's own, and the container engine's. Links are resolved. */
   readonly protectedPaths: readonly string[];
   /** Host paths, links resolved, that containers of the engine mount now. */
@@ -18,6 +20,8 @@ export interface HostPaths {
 export interface HostMount {
   readonly path: string;
   readonly isWritable: boolean;
+  /** The parent that is mounted, read-only, and leaves this path writable. */
+  readonly openedBy?: string;
   /** Name of the container that mounts it, if that is not of the project. */
   readonly container?: string;
 }
@@ -124,18 +128,26 @@ export function bindFault(
   const isProtected = (path: string) => places.some((place) => touches(place, path));
   if ([...engineSockets, ...(paths?.protectedPaths ?? [])].some(isProtected))
     return 'belongs to deployd or to the container engine, or holds what does: no permit reaches it';
-  if (!permitted.some((pattern) => matchesBind(pattern, target, isWritable)))
-    return target === entry ? '' : leadsElsewhere;
+  const [open] = isWritable ? [] : (paths?.openBelow?.get(entry) ?? []);
+  const isPermitted = (mayWrite: boolean) => permitted.some((pattern) => matchesBind(pattern, target, mayWrite));
+  if (!isPermitted(isWritable)) return target === entry ? '' : leadsElsewhere;
+  if (open !== undefined && !isPermitted(true))
+    return `${printable(open)} is mounted below it, and ${staysOpen}: permit the path without :ro, or ${olderEngineCure}`;
   const links = paths?.links?.get(entry) ?? [];
-  return replaceableFault({ path: target, isWritable }, [target, ...links], mountsBeside(asked, paths));
+  const mount = { path: target, isWritable: isWritable || open !== undefined };
+  return replaceableFault(mount, [target, ...links], mountsBeside(asked, paths));
 }
+
+const staysOpen = 'this engine leaves it writable in a read-only mount';
+const olderEngineCure = 'install Docker 25 or newer with Linux 5.12 or newer';
 
 /** The mounts that the bundle asks for, and all mounts of the engine now. */
 function mountsBeside(asked: readonly Privilege[], paths: HostPaths | null) {
-  const own = asked.map((each) => ({
-    path: paths?.resolved.get(each.entry) ?? each.entry,
-    isWritable: each.isWritable ?? true,
-  }));
+  const own = asked.flatMap(({ entry, isWritable = true }): HostMount[] => {
+    const path = paths?.resolved.get(entry) ?? entry;
+    const open = isWritable ? [] : (paths?.openBelow?.get(entry) ?? []);
+    return [{ path, isWritable }, ...open.map((below) => ({ path: below, isWritable: true, openedBy: path }))];
+  });
   return { own, now: paths?.mountedNow ?? [] };
 }
 
@@ -151,10 +163,14 @@ function replaceableFault(
   const writer = [...own, ...now].find(
     (mount) => mount.isWritable && places.some((place) => isBelow(place, mount.path)),
   );
-  if (writer !== undefined)
-    return writer.container === undefined
-      ? 'is below a directory that a container of the project may write to'
-      : `is below a directory that container ${printable(writer.container)} may write to: mount it there with :ro, or remove that container`;
+  if (writer !== undefined) {
+    const { container, openedBy } = writer;
+    const who = container === undefined ? 'a container of the project' : `container ${printable(container)}`;
+    const below = `is below a directory that ${who} may write to`;
+    if (openedBy !== undefined)
+      return `${below} through its read-only mount of ${printable(openedBy)}: leave out that mount, or ${olderEngineCure}`;
+    return container === undefined ? below : `${below}: mount it there with :ro, or remove that container`;
+  }
   // a container that is started again mounts what it mounted
   const holder = isWritable ? now.find((mount) => isBelow(mount.path, path)) : undefined;
   if (holder === undefined) return null;

@@ -40,7 +40,7 @@ export const archiveTasks = {
     return hosts.map(({ policy, orchestrator }) => planFor(facts, policy, orchestrator).refusals);
   },
 
-  /** Searches the files of an unpacked bundle for what does not belong there. */
+  /** Searches the files of an unpacked bundle for files that do not belong there. */
   search: (bundle: UnpackedBundle, signal: AbortSignal): Promise<{ refusals: Refusal[]; notices: RefusedFault[] }> =>
     judgeContents(bundle, signal),
 
