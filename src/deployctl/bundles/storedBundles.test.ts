@@ -27,9 +27,10 @@ it('lists what the service has, of all envs or of one, and as many as asked for'
   const us = await pushed('us-1', 1);
   const { stdout } = await at.viewer.run('bundle list --env eu-1');
   const [head, row, ...more] = stdout.split('\n').map((line) => line.split(/ {2,}/));
-  expect(head).toEqual(['SHA256', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'SIGNATURE', 'AGE', 'FROM']);
+  expect(head).toEqual(['SHA256', 'STATE', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'SIGNATURE', 'AGE', 'FROM']);
   expect(row).toEqual([
     eu.sha.slice(0, 12),
+    '-',
     'eu-1',
     'shop',
     expect.any(String),
@@ -40,6 +41,11 @@ it('lists what the service has, of all envs or of one, and as many as asked for'
     'deployer',
   ]);
   expect(more).toEqual([['']]);
+  await at.deployer.run(`promote eu-1 ${eu.sha}`);
+  expect((await at.viewer.run('bundle list')).stdout).toMatch(
+    new RegExp(`^${eu.sha.slice(0, 12)} +desired +eu-1`, 'm'),
+  );
+  expect((await at.viewer.run('bundle list')).stdout).toMatch(new RegExp(`^${us.sha.slice(0, 12)} +- +us-1`, 'm'));
   const shas = async (command: string, operator = at.viewer) =>
     ((await operator.json(command))['bundles'] as { sha256: string }[]).map(({ sha256 }) => sha256);
   expect((await shas('bundle list')).toSorted()).toEqual([eu.sha, us.sha].toSorted());

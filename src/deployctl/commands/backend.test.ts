@@ -136,7 +136,26 @@ it('lists backends page by page, as one list', async () => {
     next: ids.toSorted()[1],
   });
   expect(await at.viewer.json(`backend list --env ${env} --state active`)).toEqual({ backends: [], next: null });
-  expect(await at.viewer.json('backend list --env us-1')).toEqual({ backends: [], next: null });
+});
+
+it.each([
+  ['host list --env nosuch', 'ENV_NOT_FOUND', /→ `deployctl env list` lists/],
+  ['host list --swarm nosuch', 'FILTER_UNKNOWN', /no host manages the swarm nosuch/],
+  ['bundle list --env nosuch', 'ENV_NOT_FOUND', /→ `deployctl env list` lists/],
+  ['audit --env nosuch', 'ENV_NOT_FOUND', /→ `deployctl env list` lists/],
+  ['audit --act typo', 'FILTER_UNKNOWN', /no entry of the audit log has the action typo/],
+  ['audit --actor nobody', 'FILTER_UNKNOWN', /no entry of the audit log has the operator nobody/],
+])('`%s` names nothing that exists: %s', async (command, code, text) => {
+  const outcome = await at.admin.run(command);
+  expect(outcome).toMatchObject({ exit: 1, stdout: '', stderr: expect.stringMatching(text) as string });
+  expect(outcome.stderr).toContain(`deployctl: ${code}: `);
+});
+
+it('finds nothing in an environment that exists', async () => {
+  for (const list of ['host list', 'bundle list'])
+    expect(await at.admin.run(`${list} --env ${env}`)).toMatchObject({ exit: 0, stderr: '' });
+  expect(await at.admin.run(`audit --env ${env} --act env.delete`)).toMatchObject({ exit: 1 });
+  expect(await at.admin.run(`audit --env ${env} --actor admin --act env.create`)).toMatchObject({ exit: 0 });
 });
 
 it('finds, filters and sorts backends', async () => {

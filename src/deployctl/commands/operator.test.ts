@@ -101,7 +101,6 @@ it('shows who did what, refusals too, and names that could lead a reader astray 
     return new Set(chosen.map(({ act, actor }) => `${act} by ${actor}`));
   };
   expect(await acts('--act env.create --actor admin')).toEqual(new Set(['env.create by admin']));
-  expect(await acts('--act env.create --actor nobody')).toEqual(new Set());
   expect(await at.limited.json('audit')).toMatchObject({ entries: [{ act: 'env.create', env: 'eu-1' }], next: null });
 });
 
