@@ -6,7 +6,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { addSignatures, type Api, path, readPages, wholeSha } from '../core/client.ts';
 import { CtlError, exits } from '../core/ctlError.ts';
 import { createNewFile, fileUnwritable, openUpload, readSignature, sha256Of } from '../core/files.ts';
-import { collectOption, countOption } from '../core/input.ts';
+import { collectOption, countOption, requireEnv } from '../core/input.ts';
 import {
   formatAge,
   formatFacts,
@@ -18,7 +18,7 @@ import {
   signatureStepFacts,
   warningFacts,
 } from '../core/table.ts';
-import type { Bundle, BundleDetails, PushedBundle, ReceivedSignature } from '../core/types.ts';
+import type { Bundle, BundleDetails, Env, PushedBundle, ReceivedSignature } from '../core/types.ts';
 
 /** `deployctl bundle list|show`. */
 export function addStoredBundles(bundle: Command, run: Run): void {
@@ -41,9 +41,13 @@ async function listBundles(
   { env, limit = Infinity }: { env?: string; limit?: number },
 ): Promise<Result> {
   const call = { path: '/v1/bundles', query: { env }, key: 'bundles', cursor: 'after', limit } as const;
-  const json = await readPages<'bundles', Bundle>(await session.api(), call);
+  const api = await session.api();
+  const json = await readPages<'bundles', Bundle>(api, call);
+  await requireEnv(api, env, json.bundles);
+  const desired = await desiredBundles(api);
   const rows = json.bundles.map((bundle) => [
     shortSha(bundle.sha256),
+    desired.has(`${bundle.env} ${bundle.sha256}`) ? 'desired' : '-',
     bundle.env,
     bundle.name,
     bundle.version,
@@ -53,8 +57,14 @@ async function listBundles(
     formatAge(bundle.received_at, session.nowMs),
     bundle.received_from,
   ]);
-  const head = ['SHA256', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'SIGNATURE', 'AGE', 'FROM'];
+  const head = ['SHA256', 'STATE', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'SIGNATURE', 'AGE', 'FROM'];
   return { json, text: formatTable(head, rows, session.width) };
+}
+
+/** The desired bundle of each environment that the caller may see. */
+async function desiredBundles(api: Api): Promise<Set<string>> {
+  const { envs } = await api.call<{ envs: Env[] }>({ method: 'GET', path: '/v1/envs' });
+  return new Set(envs.map(({ name, desired_sha }) => `${name} ${desired_sha}`));
 }
 
 async function showBundle(session: Session, [sha]: [string]): Promise<Result> {

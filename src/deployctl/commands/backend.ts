@@ -3,9 +3,9 @@ import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import type { ToldHold } from '../../api/checkIn.rules.ts';
 import { parseLabels } from '../../api/rolloutPlan.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { hostIdOf, path, readHost, readPages } from '../core/client.ts';
+import { type Api, hostIdOf, path, readHost, readPages } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
-import { collectOption, countOption, formatLabels } from '../core/input.ts';
+import { collectOption, countOption, formatLabels, requireEnv, unknownFilter } from '../core/input.ts';
 import {
   describeHost,
   formatAge,
@@ -207,8 +207,11 @@ async function listBackends(
 ): Promise<Result> {
   const query = queryOf(options);
   const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit } as const;
-  const json = await readPages<'backends', Backend>(await session.api(), call);
+  const api = await session.api();
+  const json = await readPages<'backends', Backend>(api, call);
   const { backends } = json;
+  await requireEnv(api, options.env, backends);
+  if (options.swarm !== undefined && backends.length === 0) await requireSwarm(api, options.swarm);
   const hasSwarms = backends.some(({ swarm }) => swarm);
   const differ = backends.some(({ differs }) => differs);
   const length = uniqueLength(backends);
@@ -243,6 +246,12 @@ async function listBackends(
     'ID',
   ];
   return { json, text: formatTable(head, rows, session.width) };
+}
+
+async function requireSwarm(api: Api, swarm: string): Promise<void> {
+  const call = { path: '/v1/backends', query: { swarm }, key: 'backends', cursor: 'after', limit: 1 } as const;
+  const { backends } = await readPages<'backends', Backend>(api, call);
+  if (backends.length === 0) throw unknownFilter(`no host manages the swarm ${swarm}`, '`deployctl host list`');
 }
 
 /** How many characters of the ids make each of them unique in the list. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
-import { type ApiCall, path, readPages } from '../core/client.ts';
+import { type Api, type ApiCall, path, readPages } from '../core/client.ts';
 import { writePrivateFile } from '../core/files.ts';
-import { collectOption, countOption, durationOption } from '../core/input.ts';
+import { collectOption, countOption, durationOption, requireEnv, unknownFilter } from '../core/input.ts';
 import { formatAge, formatLeft, formatTable, formatTime, harmlessJson } from '../core/table.ts';
 import type { AuditEntry, AuditLog, NewOperator, Operator, PersonSession } from '../core/types.ts';
 import { formatEnvs, formatWhoAmI } from './login.ts';
@@ -144,6 +144,19 @@ export function addAudit(program: Command, run: Run): void {
     .action(run(exportAudit));
 }
 
+/** Throws if a filter of the audit log is to blame for an empty list: nothing has this value. */
+async function requireAudited(api: Api, filter: { env?: string; act?: string; actor?: string }): Promise<void> {
+  await requireEnv(api, filter.env, []);
+  for (const name of ['act', 'actor'] as const) {
+    if (filter[name] === undefined) continue;
+    const query = { [name]: filter[name], limit: 1 };
+    const { entries } = await api.call<AuditLog>({ method: 'GET', path: '/v1/audit', query });
+    const what = name === 'act' ? 'action' : 'operator';
+    if (entries.length === 0)
+      throw unknownFilter(`no entry of the audit log has the ${what} ${filter[name]}`, '`deployctl audit` shows them');
+  }
+}
+
 /** Prints page after page, so that a log of any length needs little memory. */
 async function exportAudit(session: Session, _operands: [], options: { after: number }): Promise<Result> {
   const api = await session.api();
@@ -165,7 +178,9 @@ async function audit(
   { limit, ...filter }: { env?: string; act?: string; actor?: string; limit: number },
 ): Promise<Result> {
   const call = { path: '/v1/audit', query: filter, key: 'entries', cursor: 'before', limit } as const;
-  const json = await readPages<'entries', AuditEntry>(await session.api(), call);
+  const api = await session.api();
+  const json = await readPages<'entries', AuditEntry>(api, call);
+  if (json.entries.length === 0) await requireAudited(api, filter);
   const rows = json.entries.map(({ at, actor, act, target, env, address, result, count = 1 }) => [
     at.slice(0, 19),
     actor,

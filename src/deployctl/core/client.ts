@@ -219,6 +219,7 @@ const remedies: Record<string, string> = {
   CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
   DESIRED_DIFFERS: '`deployctl env show ENV` shows the desired bundle; promote again if yours should replace it',
   ENV_EXISTS: '`deployctl env show ENV` shows it',
+  ENV_NOT_FOUND: '`deployctl env list` lists the environments that you may see',
   ENV_IN_USE: 'retire its hosts first: `deployctl host list --env ENV`',
   PIPELINE_STALE:
     'nothing, if the later pipeline has the right bundle; without --pipeline, an older bundle is promoted',

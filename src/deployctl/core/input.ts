@@ -3,6 +3,7 @@ import { parseWave, parseWindow, type PlannedWave } from '../../api/rolloutPlan.
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { collectBytes } from '../../core/streams.ts';
+import { type Api, path } from './client.ts';
 import { CtlError, exits, type Io, usageError } from './ctlError.ts';
 
 /** A whole number of 1 or more. */
@@ -34,6 +35,16 @@ export function formatLabels(labels: Record<string, string>): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
+}
+
+/** Throws ENV_NOT_FOUND if a filter found nothing because there is no such environment. */
+export async function requireEnv(api: Api, env: string | undefined, found: readonly unknown[]): Promise<void> {
+  if (env !== undefined && found.length === 0) await api.call({ method: 'GET', path: path`/v1/envs/${env}` });
+}
+
+/** The error of a filter whose value nothing has. */
+export function unknownFilter(message: string, remedy: string): CtlError {
+  return new CtlError({ exit: exits.failed, code: 'FILTER_UNKNOWN', message, remedy });
 }
 
 /** Parses a wave with `parseWave`; collects the waves of several options. */
