@@ -5,6 +5,7 @@ import { bundleOptions } from '../../../deb/bundle.ts';
 import { bundleWorker } from '../../../deb/program/workerPlugin.ts';
 import { createPushScene } from '../../../fixtures/suites/tenancy/api/pushScene.ts';
 import { type Bundle, type BundleOptions, createBundle } from '../../../fixtures/world/bundles/bundle.ts';
+import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { startService } from '../../../fixtures/world/tenancy/service.ts';
 import { defaultPolicy } from '../../api/hostPolicy.rules.ts';
@@ -17,10 +18,10 @@ const timeMs = { unpack: 60_000, read: 60_000, judge: 60_000, search: 60_000, co
 const hosts: HostKind[] = [{ policy: defaultPolicy, orchestrator: 'compose' }];
 const here: RunArchiveTask = (name, request, stop) => archiveTasks[name](request as never, stop) as never;
 
-let workers: ArchiveWorkers;
+let workers: ArchiveWorkers | undefined;
 const open = (changes: Partial<ThreadLimits> = {}) =>
   (workers = createArchiveWorkers({ memoryMiB: 256, timeMs, ...changes }));
-afterEach(() => workers.close());
+afterEach(() => workers?.close());
 
 /** A small archive whose compose file takes long to check, in seconds for 10 000 ports. */
 const slowBy = (count: number): BundleOptions => ({
@@ -107,6 +108,25 @@ it('ends a thread whose caller is gone', async () => {
   const began = performance.now();
   await expect(run('judge', { bundle, hosts }, AbortSignal.timeout(100))).rejects.toThrow('stopped');
   expect(performance.now() - began).toBeLessThan(1000);
+});
+
+it('unpacks two pushed archives at once, so that they share a bound of the disk', async () => {
+  let [unpacked, most] = [0, 0];
+  const runArchiveTask: RunArchiveTask = async (name, request, stop) => {
+    if (name === 'read') most = Math.max(most, ++unpacked);
+    await setTimeout(50);
+    // The last task of a push.
+    if (name === 'search') unpacked--;
+    return here(name, request, stop) as never;
+  };
+  const service = await startService({ deps: { runArchiveTask } });
+  const { bundleOf } = await createPushScene(service);
+  const deployers = await Promise.all(Array.from({ length: 6 }, () => addOperator(service, 'admin')));
+  const archives = deployers.map((_, index) => bundleOf({ sequence: 10, version: `${index}` }).bytes);
+  const pushes = deployers.map((deployer, index) => deployer.push(archives[index]!));
+  expect((await Promise.all(pushes)).map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409, 409, 409]);
+  expect(most).toBe(2);
+  await service.stop();
 });
 
 it('answers other calls while a small archive takes seconds to check', async () => {

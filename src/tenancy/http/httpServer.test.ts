@@ -128,6 +128,35 @@ it('closes a download that the client stops reading, and frees its place', async
   await other.stop();
 });
 
+describe('the least rate of bodies', () => {
+  const rates = { rateMs: 300, rateBytes: 65_536 };
+  const sha = '0'.repeat(64);
+  /** Opens a connection that sends a request, and parts of its body; resolves when the service closes it. */
+  const sent = async (other: Service, request: string, bytes: Buffer) => {
+    const socket = connect(other.port, '127.0.0.1');
+    socket.on('error', () => undefined).write(request);
+    const timer = setInterval(() => socket.writable && socket.write(bytes), 50);
+    const closed = once(socket, 'close').finally(() => clearInterval(timer));
+    return { socket, closed: closed.then(() => 'closed') };
+  };
+  const late = () => setTimeout(2500, 'open');
+
+  it.each([
+    ['ends an upload below it', rates, 10, 'closed'],
+    ['leaves an upload above it', rates, 40_000, 'open'],
+    ['leaves a slow upload where a lower rate is configured', { ...rates, rateBytes: 10 }, 10, 'open'],
+  ])('%s', async (_what, limits, bytes, expected) => {
+    const other = await startService({ limits });
+    const { token } = await addOperator(other, 'deployer');
+    const lines = [`Authorization: Bearer ${token}`, 'Content-Type: application/octet-stream'];
+    const request = [`PUT /v1/bundles?sha256=${sha} HTTP/1.1`, 'Host: x', ...lines, 'Content-Length: 99999999', '', ''];
+    const { socket, closed } = await sent(other, request.join('\r\n'), Buffer.alloc(bytes));
+    expect(await Promise.race([closed, late()])).toBe(expected);
+    socket.destroy();
+    await other.stop();
+  });
+});
+
 it.each(['healthz', 'v1/envs', 'v1/nothing', 'console/sign-in', 'metrics', 'v1/agent/bundles/x'])(
   'forbids caching, guessing and plain HTTP in the answer to %s',
   async (path) => {
