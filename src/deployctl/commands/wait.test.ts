@@ -82,9 +82,8 @@ it.each(['refused', 'failed', 'unhealthy'])(
 );
 
 it('takes an old refusal of the eleventh host that it waits for as old', async () => {
-  const last_report = report('r1', 'refused');
   others = Array.from({ length: 12 }, (_, index) => ({
-    ...{ ...backend, id: `${index}`.padStart(8, '0'), last_report, trouble: 'refused' },
+    ...{ ...backend, id: `${index}`.padStart(8, '0'), last_report: report(`r${index}`, 'refused'), trouble: 'refused' },
   }));
   backend['applied_sha'] = desired;
   const done = () => others.splice(0, 3);
