@@ -37,7 +37,10 @@ export function ruleFor<Rule extends Pick<ImageRule, 'repository'>>(
 }
 
 /** The repository that the signatures of an image must name; null for any. */
-export function signedRepository(repository: string, rule: ImageRule | null): string | null {
+export function signedRepository(
+  repository: string,
+  rule: Pick<ImageRule, 'repository' | 'signed_as'> | null,
+): string | null {
   if (rule?.signed_as === undefined) return repository;
   return rule.signed_as === '*' ? null : `${rule.signed_as}${repository.slice(rule.repository.length)}`;
 }

@@ -76,7 +76,10 @@ describe('what runs without enough signers who are trusted now', () => {
   const byNew = trusted({ keys: [newKey!] });
   const byBoth = (threshold: number) => trusted({ threshold, keys: [oldKey!, newKey!] });
   const bundles = (now: SignersNow): TrustNow => ({ bundles: now, images: null });
-  const images = (now: SignersNow, ...rules: (SignersNow & { repository: string })[]): TrustNow => ({
+  const images = (
+    now: SignersNow,
+    ...rules: (SignersNow & { repository: string; signed_as?: string })[]
+  ): TrustNow => ({
     bundles: null,
     images: { ...now, rules },
   });
@@ -193,6 +196,22 @@ describe('what runs without enough signers who are trusted now', () => {
       images(byNew),
       ['the image of web was applied without a verified signature; missing: /t/new.pub (key SHA256:new)'],
     ],
+    ...(
+      [
+        ['nothing of an image that was signed for its own repository', undefined, undefined, null],
+        ['an image that was signed for any repository', null, undefined, 'any repository'],
+        ['nothing of an image whose rule permits any repository', 'copied.example/web', '*', null],
+        ['an image that was signed for another repository', 'copied.example/web', undefined, 'copied.example/web'],
+      ] as const
+    ).map(([title, signed_as, rule, signed]): [string, SignedRelease, TrustNow, string[]] => [
+      title,
+      {
+        services: applied.services,
+        verified_images: [{ ...applied.verified_images![0]!, ...(signed_as !== undefined && { signed_as }) }],
+      },
+      images(byBoth(1), { ...byBoth(1), repository: 'ghcr.io/acme', ...(rule && { signed_as: rule }) }),
+      signed === null ? [] : [`the image of web is signed for ${signed}, and must be for ghcr.io/acme/web`],
+    ]),
   ])('is %s', (_what, release, trust, sentences) => {
     expect(untrustedNow(release, trust).map(describeUntrusted)).toEqual(sentences);
   });

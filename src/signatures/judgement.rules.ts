@@ -1,5 +1,5 @@
 import type { Refusal } from '../../machines/refusals.ts';
-import { isIdentity, type ImageRule, ruleFor, type TrustedIdentity } from '../api/trust.rules.ts';
+import { isIdentity, type ImageRule, ruleFor, signedRepository, type TrustedIdentity } from '../api/trust.rules.ts';
 import type { BundleClaim } from './trust.ts';
 
 /** A signature that is genuine, by somebody who is trusted, of the archive. */
@@ -143,6 +143,8 @@ interface SignedImageRecord {
   service: string;
   /** `registry/path`; absent if it contains a secret, and in older records. */
   repository?: string | undefined;
+  /** The repository that its signatures had to name, if a rule named it; null for any. */
+  signed_as?: string | null;
   signers: readonly string[];
   trust_root?: VerifiedRoot | null;
 }
@@ -159,6 +161,8 @@ export interface UntrustedNow {
   required: SignersNow;
   /** True if identities do not count because the trust root no longer has a part that may have verified them. */
   isOtherRoot: boolean;
+  /** The repository that its signatures had to name, null for any, and the one that they must name now; null if that is met. */
+  otherName: { signed: string | null; required: string } | null;
 }
 
 /**
@@ -170,23 +174,36 @@ export function untrustedNow(release: SignedRelease, { bundles, images }: TrustN
   const ofImages = (name: string): UntrustedNow[] => {
     const image = verified.find(({ service }) => service === name);
     if (images === null) return [];
-    const required = ruleFor(images.rules, image?.repository ?? '') ?? images;
-    return judgeSigners({ service: name, signers: image?.signers ?? [], root: image?.trust_root ?? null }, required);
+    const rule = ruleFor(images.rules, image?.repository ?? '');
+    const { signers: by = [], trust_root: root = null } = image ?? {};
+    return judgeSigners({ service: name, signers: by, root, otherName: otherNameOf(image, rule) }, rule ?? images);
   };
   return [
-    ...(bundles === null ? [] : judgeSigners({ service: null, signers, root: trust_root }, bundles)),
+    ...(bundles === null ? [] : judgeSigners({ service: null, signers, root: trust_root, otherName: null }, bundles)),
     ...services.flatMap(({ name }) => ofImages(name)),
   ];
 }
 
-type SignedPart = Pick<UntrustedNow, 'service' | 'signers'> & { root: VerifiedRoot | null };
+type SignedPart = Pick<UntrustedNow, 'service' | 'signers' | 'otherName'> & { root: VerifiedRoot | null };
 
-function judgeSigners({ service, signers, root }: SignedPart, required: SignersNow): UntrustedNow[] {
+/** The name that the signatures of an image had to have, if they must have another one now. */
+function otherNameOf(
+  image: SignedImageRecord | undefined,
+  rule: Pick<ImageRule, 'repository' | 'signed_as'> | null,
+): UntrustedNow['otherName'] {
+  const { repository, signed_as: signed = repository } = image ?? {};
+  if (repository === undefined || signed === undefined) return null;
+  const required = signedRepository(repository, rule);
+  return required === null || required === signed ? null : { signed, required };
+}
+
+function judgeSigners({ service, signers, root, otherName }: SignedPart, required: SignersNow): UntrustedNow[] {
   const isOtherRoot = root !== null && !isWithin(root, required.root?.parts ?? []);
   const { keys, identities } = required;
   const counting = { keys, identities: isOtherRoot ? [] : identities };
   const trusted = signers.filter((signer) => isTrusted(signer, counting));
-  return trusted.length >= required.threshold ? [] : [{ service, signers, trusted, required, isOtherRoot }];
+  if (trusted.length >= required.threshold && otherName === null) return [];
+  return [{ service, signers, trusted, required, isOtherRoot, otherName }];
 }
 
 /**
@@ -206,8 +223,11 @@ function isTrusted(signer: string, { keys, identities }: Pick<SignersNow, 'keys'
 }
 
 /** One sentence about an untrusted bundle or image: who signed it, and who must, by file and fingerprint. */
-export function describeUntrusted({ service, signers, trusted, required, isOtherRoot }: UntrustedNow): string {
+export function describeUntrusted({ service, signers, trusted, required, ...but }: UntrustedNow): string {
+  const { isOtherRoot, otherName } = but;
   const what = service === null ? 'the applied bundle' : `the image of ${service}`;
+  if (otherName !== null && trusted.length >= required.threshold)
+    return `${what} is signed for ${otherName.signed ?? 'any repository'}, and must be for ${otherName.required}`;
   const lost = signers.filter((signer) => !trusted.includes(signer));
   const rootNote = isOtherRoot && required.root !== null ? ` by the changed trust root ${required.root.path}` : '';
   const signed = [

@@ -25,6 +25,7 @@ import { isWithin } from '../release/volumes.rules.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import type { State } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
+import type { VerifyAgainDependencies } from './verifyImages.ts';
 
 /**
  * The default data directories of the agent and of container engines, which count even if their configuration adds
@@ -236,6 +237,9 @@ export interface JudgeDependencies {
   readonly state: StateStore;
 }
 
+/** Dependencies of checking a release before it is started. */
+export type StartDependencies = JudgeDependencies & VerifyAgainDependencies;
+
 /** Identifies a release, and the policy that it is checked by. */
 export function policyDigest({ policy }: Pick<Settings, 'policy'>, sha: Sha): string {
   return createHash('sha256').update(JSON.stringify({ policy, sha })).digest('hex');
@@ -264,8 +268,8 @@ export async function policyViolations(deps: JudgeDependencies, signal: AbortSig
  * Throws before a start of a release that this host no longer permits, or whose signers it no longer trusts. Paths are
  * resolved again each time, because a permitted one may have become a link.
  */
-export async function expectPermitted(deps: JudgeDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
-  await expectTrusted(deps, sha);
+export async function expectPermitted(deps: StartDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
+  await expectTrusted(deps, sha, signal);
   const { settings, state } = deps;
   const digest = policyDigest(settings, sha);
   if (!permitsPaths(settings) && isClean(state.state.judged, digest)) return;
@@ -276,21 +280,40 @@ export async function expectPermitted(deps: JudgeDependencies, sha: Sha, signal:
   if (violations.length > 0) throw withdrawnFault(sha, violations);
 }
 
-/** Compares the signers that were verified when the release was applied with the signers that are trusted now. */
-async function expectTrusted({ releases, settings, state }: JudgeDependencies, sha: Sha): Promise<void> {
+/**
+ * Compares the signers that were verified when the release was applied with the signers that are trusted now. Images
+ * that are not signed by enough of them are verified again.
+ */
+async function expectTrusted(deps: StartDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
+  const { releases, settings, state } = deps;
   const { trust } = settings;
   const record = trust.bundles === null && trust.images === null ? null : await releases.readRecord(sha);
   if (record === null) return;
   // Another manager of a swarm may have verified the signatures since this one wrote its record.
-  const { applied_sha, applied_signers: signers, applied_root: trust_root } = state.state;
-  const release = sha === applied_sha && signers ? { ...record, signers, trust_root: trust_root ?? null } : record;
+  const { applied_sha, applied_signers: signers, applied_root: trust_root, applied_images } = state.state;
+  const isApplied = sha === applied_sha;
+  const release = {
+    ...record,
+    ...(isApplied && signers && { signers, trust_root: trust_root ?? null }),
+    ...(isApplied && applied_images && { verified_images: applied_images }),
+  };
   const { readTrustNow } = await import('../../signatures/signatureFiles.ts');
   const { describeUntrusted, untrustedNow } = await import('../../signatures/judgement.rules.ts');
-  const untrusted = untrustedNow(release, readTrustNow(trust)).map(describeUntrusted);
+  const now = readTrustNow(trust);
+  let untrusted = untrustedNow(release, now);
+  if (untrusted.some(({ service }) => service !== null)) {
+    const { verifyAppliedImages, verifyImagesAgain } = await import('./verifyImages.ts');
+    const verified_images = isApplied
+      ? await verifyAppliedImages(deps, release, { isStart: true }, signal)
+      : await verifyImagesAgain(deps, release, 2 * settings.http_timeout_s, signal);
+    untrusted = untrustedNow({ ...release, verified_images }, now);
+  }
   if (untrusted.length > 0)
     throw withdrawnFault(
       sha,
-      untrusted.map((detail) => ({ by: 'trust', service: null, code: 'SIGNATURE_REFUSED', detail })),
+      untrusted
+        .map(describeUntrusted)
+        .map((detail) => ({ by: 'trust', service: null, code: 'SIGNATURE_REFUSED', detail })),
     );
 }
 

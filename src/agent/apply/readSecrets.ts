@@ -1,8 +1,14 @@
-import { Fault, refusedFault } from '../../../machines/fault.ts';
+import { Fault, isInterruption, refusedFault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
 import type { ManifestSecret } from '../../../machines/types.ts';
+import { readManifest } from '../../bundle/readBundle.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import { unusableReason } from '../../api/manifest.rules.ts';
+import { scopeOf } from '../../registry/imageReference.rules.ts';
+import type { Settings } from '../config/settings.ts';
+import { type RegistryLogin, registryLoginsOf } from '../engine/registries.ts';
+import { catchFault } from '../journal/journal.ts';
+import type { Releases } from '../release/releases.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { Secretstore } from '../token/secretstore.ts';
@@ -47,6 +53,25 @@ export async function readSecretsOf(
   }
   if (refusals.length > 0) throw refusedFault(groupByCode(refusals));
   deps.recordDecision({ word: 'secrets-read', count: secrets.length });
+}
+
+/** Reads the logins of a release on this host for a registry. Throws a fault that says so if they cannot be read. */
+export async function readLogins(
+  deps: SecretsDependencies & { readonly settings: Settings; readonly releases: Releases },
+  { sha, registry }: { sha: string; registry: string },
+  signal: AbortSignal,
+): Promise<RegistryLogin[]> {
+  const parsed = await readManifest(deps.releases.pathOf(sha), deps.settings.env);
+  if ('refusal' in parsed) return [];
+  const registries = parsed.manifest.registries.filter((login) => scopeOf(login).registry === registry);
+  const names = new Set(registries.flatMap(({ username_var, password_var }) => [username_var, password_var]));
+  const secrets = parsed.manifest.secrets.filter((secret) => names.has(secret.var));
+  const failure = await catchFault(() => readSecretsOf(deps, secrets, signal));
+  if (failure instanceof Fault) {
+    if (isInterruption(failure)) throw failure;
+    throw new Fault('failed', `${registry} requires a login, which this tick cannot read: ${failure.message}`);
+  }
+  return registryLoginsOf(deps, { manifest: { registries } });
 }
 
 /** The part of a lease token's life in which it is used; the rest is for slow calls. */

@@ -12,7 +12,12 @@ import type { Settings } from '../config/settings.ts';
 import { createRegistries } from '../engine/registries.ts';
 import { Vault } from '../secrets/vault.ts';
 import { emptyState, type State } from '../state/state.rules.ts';
-import { type ImageDependencies, verifyImages } from './verifyImages.ts';
+import {
+  type ImageDependencies,
+  type VerifyAgainDependencies,
+  verifyAppliedImages,
+  verifyImages,
+} from './verifyImages.ts';
 
 const ca = createCa();
 const settings = { connect_timeout_s: 5, pull_timeout_s: 60 };
@@ -25,6 +30,35 @@ beforeEach(async () => {
 });
 afterEach(() => registry.stop());
 
+/** A host that trusts one key for images of the rules, and another one for the others. */
+function setUp({
+  http_timeout_s = 5,
+  rules = [] as ImageRule[],
+  otherKey = key.publicPem,
+  state: past = emptyState('eu-1'),
+} = {}) {
+  const vault = new Vault();
+  const dir = tempDir();
+  const [keyFile, otherFile] = [join(dir, 'key.pub'), join(dir, 'other.pub')];
+  writeFileSync(keyFile, key.publicPem);
+  writeFileSync(otherFile, otherKey);
+  const state: { state: State; update: (change: Partial<State>) => Promise<void> } = {
+    state: past,
+    update: (change) => Promise.resolve(void Object.assign(state.state, change)),
+  };
+  const images = { keys: [otherFile], rules: rules.map((rule) => ({ ...rule, keys: [keyFile] })) };
+  const own = { ...settings, http_timeout_s, trust: { bundles: null, images } } as unknown as Settings;
+  const deps = {
+    ...{ settings: own, vault, state, recordDecision: () => undefined },
+    registries: createRegistries({
+      settings: own,
+      roots: { all: () => ({ path: 'ca', pem: ca.pem }) },
+      version: '1',
+    }),
+  } as unknown as ImageDependencies;
+  return { deps, state, vault };
+}
+
 describe('the images of a bundle', () => {
   const services = Array.from({ length: 10 }, (_, at) => `service${at}`);
 
@@ -33,25 +67,7 @@ describe('the images of a bundle', () => {
     signal: AbortSignal,
     { http_timeout_s = 5, rules = [] as ImageRule[], otherKey = key.publicPem, state: past = emptyState('eu-1') } = {},
   ) {
-    const vault = new Vault();
-    const dir = tempDir();
-    const [keyFile, otherFile] = [join(dir, 'key.pub'), join(dir, 'other.pub')];
-    writeFileSync(keyFile, key.publicPem);
-    writeFileSync(otherFile, otherKey);
-    const state: { state: State; update: (change: Partial<State>) => Promise<void> } = {
-      state: past,
-      update: (change) => Promise.resolve(void Object.assign(state.state, change)),
-    };
-    const images = { keys: [otherFile], rules: rules.map((rule) => ({ ...rule, keys: [keyFile] })) };
-    const own = { ...settings, http_timeout_s, trust: { bundles: null, images } } as unknown as Settings;
-    const deps = {
-      ...{ settings: own, vault, state, recordDecision: () => undefined },
-      registries: createRegistries({
-        settings: own,
-        roots: { all: () => ({ path: 'ca', pem: ca.pem }) },
-        version: '1',
-      }),
-    } as unknown as ImageDependencies;
+    const { deps, state, vault } = setUp({ http_timeout_s, rules, otherKey, state: past });
     const references = services.map((service) => [service, `${registry.host}/${service}/web:1`] as const);
     const model = { services: new Map(references.map(([service, each]) => [service, { image: vault.conceal(each) }])) };
     const cargo = {
@@ -113,6 +129,86 @@ describe('the images of a bundle', () => {
     await registry.waitForRequest(({ path }) => path.includes('service9'));
     stop.abort();
     await expect(stopped).rejects.toMatchObject({ ending: 'stopped' });
+  });
+});
+
+describe('the images of a release from before trust.images', () => {
+  const stranger = newSigningKey();
+  const sha = 'a'.repeat(64);
+
+  /** The host looks at the release so many seconds after the start of the test; `signer` has signed its image by now. */
+  function setUpRelease() {
+    const reference = `${registry.host}/shop/web:1`;
+    const { deps, state, vault } = setUp();
+    const journal: string[] = [];
+    const release = {
+      sha,
+      compose: ['compose.yaml'],
+      images: [{ reference, id: 'sha256:id', digest }],
+      containers: [],
+    };
+    const startMs = Date.now();
+    const look = async (afterS: number, { isStart = false, by = [key.publicPem] } = {}) => {
+      writeFileSync(deps.settings.trust.images!.keys![0]!, by[0]!);
+      const asked = registry.requests.length;
+      const parts = {
+        compose: { renderModel: () => Promise.resolve({ services: { web: { image: reference } } }) },
+        releases: {
+          pathOf: () => tempDir(),
+          readEnv: () => Promise.resolve(''),
+          readRecord: () => Promise.resolve(release),
+        },
+        tick: {
+          clock: { startedAt: new Date(startMs + afterS * 1000) },
+          journal: { warn: (line: string) => journal.push(line) },
+        },
+      };
+      const whole = { ...deps, ...parts } as unknown as VerifyAgainDependencies;
+      const images = await verifyAppliedImages(whole, release, { isStart }, new AbortController().signal);
+      return { signers: images.map(({ signers }) => signers), asks: registry.requests.length - asked };
+    };
+    return { look, journal, state, vault };
+  }
+  const sign = (by = key) => {
+    const referrer = storeReferrer(registry, 'shop/web', digest, signImage(digest, by));
+    storeFallbackTag(registry, 'shop/web', digest, [referrer]);
+  };
+  const signed = { signers: [[`key SHA256:${key.hint.replace('=', '')}`]] };
+  const nothing = { signers: [], asks: 0 };
+
+  it('are verified by the digests that ran, and recorded with their signers', async () => {
+    const { look, state, journal } = setUpRelease();
+    sign();
+    expect(await look(0)).toMatchObject(signed);
+    expect(state.state.applied_images).toMatchObject([
+      { service: 'web', digest, repository: `${registry.host}/shop/web` },
+    ]);
+    expect(registry.requests.filter(({ path }) => path.endsWith('/manifests/1'))).toEqual([]);
+    expect(journal).toEqual([]);
+  });
+
+  it('are asked for again after ten minutes, before a start once a tick, and after a change of trust', async () => {
+    const { look, journal } = setUpRelease();
+    expect(await look(0)).toMatchObject({ signers: [] });
+    expect(journal).toEqual([expect.stringContaining('shop/web@sha256:') as string]);
+    expect(journal[0]).toContain('of web is not verified: there is no signature');
+    sign(stranger);
+    expect(await look(1)).toEqual(nothing);
+    expect(await look(0, { isStart: true })).toEqual(nothing);
+    expect(await look(599)).toEqual(nothing);
+    expect((await look(599, { isStart: true })).asks).toBeGreaterThan(0);
+    expect(await look(600)).toEqual(nothing);
+    expect((await look(1199)).asks).toBeGreaterThan(0);
+    expect(await look(1200, { by: [stranger.publicPem] })).toMatchObject({ signers: [[expect.any(String)]] });
+    expect((await look(1201)).asks).toBeGreaterThan(0);
+    expect((await look(-3600)).asks).toBeGreaterThan(0);
+  });
+
+  it('stay as recorded where their registry does not answer', async () => {
+    const { look, journal } = setUpRelease();
+    registry.fail({ status: 503, code: 'UNAVAILABLE', message: 'later' }, 'manifest');
+    expect(await look(0)).toMatchObject({ signers: [] });
+    expect(journal).toEqual([expect.stringMatching(/of web cannot be verified: .*503/) as string]);
   });
 });
 

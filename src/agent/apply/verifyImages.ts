@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { failedFault, refusedFault, stoppedFault } from '../../../machines/fault.ts';
-import type { Bundle } from '../../../machines/types.ts';
+import { Fault, failedFault, isInterruption, refusedFault, stoppedFault } from '../../../machines/fault.ts';
 import { type ImageRule, type ImageTrustSettings, ruleFor, signedRepository } from '../../api/trust.rules.ts';
 import { writtenImages } from '../../bundle/compose/composeProject.rules.ts';
 import { printable } from '../../core/text.rules.ts';
@@ -20,17 +19,30 @@ import {
 } from '../../registry/repository.ts';
 import type { ImageSignature } from '../../signatures/formats.ts';
 import { missingSignatures } from '../../signatures/judgement.rules.ts';
-import { readTrust, type ReadTrust } from '../../signatures/signatureFiles.ts';
+import { readTrust, type ReadTrust, readTrustNow } from '../../signatures/signatureFiles.ts';
 import { type BundleTrust, readPublicKey } from '../../signatures/trust.ts';
 import type { verifyImage } from '../../signatures/verifyImage.ts';
 import type { State, VerifiedImage } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Vault } from '../secrets/vault.ts';
-import { lastingPauses, pausesIn, type Registries, registryLoginsOf } from '../engine/registries.ts';
+import type { Compose } from '../engine/compose.ts';
+import {
+  lastingPauses,
+  pausesIn,
+  type Registries,
+  type RegistryLogin,
+  registryLoginsOf,
+} from '../engine/registries.ts';
+import { catchFault, redactFault, type RunningTick } from '../journal/journal.ts';
 import type { Decision } from '../journal/trace.rules.ts';
+import { imagesThatRan, serviceReferencesOf } from '../release/images.rules.ts';
+import type { ReleaseRecord } from '../release/record.rules.ts';
+import { registerEnvForRedaction } from '../release/releaseSecrets.ts';
+import type { Releases } from '../release/releases.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { AgentCargo, Carried } from '../release/orchestrator.ts';
+import { readLogins, type SecretsDependencies } from './readSecrets.ts';
 
 /** Dependencies of verifying the signatures of images. */
 export interface ImageDependencies {
@@ -52,30 +64,141 @@ export async function verifyImages(
 ): Promise<Carried<'images'>> {
   const { trust } = deps.settings;
   if (trust.images === null) return { images: { verified: [], services } };
-  const verdicts = await judgeAll(deps, { bundle, services, trust: trust.images }, signal);
+  const users = new Map(
+    [...services].reverse().map(([service, { image }]) => [deps.vault.reveal(image), service] as const),
+  );
+  const logins = registryLoginsOf(deps, bundle);
+  const limitS = 2 * deps.settings.http_timeout_s;
+  const judged = await judgeAll(deps, { users, logins, limitS, trust: trust.images }, signal);
+  const verdicts = new Map<string, ImageVerdict>();
+  for (const [image, verdict] of judged)
+    if (verdict instanceof Fault) throw verdict;
+    else verdicts.set(image, verdict);
   const images = requireSigned(deps, { services, verdicts }, writtenImages(project));
   for (const { service, digest, signers } of images.verified)
     deps.recordDecision({ word: 'image-signed', service, digest, signers: [...signers] });
   return { images };
 }
 
+/** Dependencies of verifying the images of a release that was applied before. */
+export interface VerifyAgainDependencies extends ImageDependencies, SecretsDependencies {
+  readonly releases: Releases;
+  readonly compose: Compose;
+  readonly tick: RunningTick;
+}
+
+/** A release on this host, and the images of it that were verified before. */
+type AppliedImages = Pick<ReleaseRecord, 'sha' | 'compose' | 'profiles' | 'images' | 'containers' | 'verified_images'>;
+
+/** Seconds until images are verified again, and seconds for all calls to registries in a tick that starts nothing. */
+const [secondsBetweenTries, observedLimitS] = [600, 10];
+
 /**
- * Verifies all images side by side, each once, by its reference as compose rendered it, so that services with the same
- * reference get the same digest. Remembers what was verified, and the pauses that registries asked for.
+ * Verifies the images of the applied release, if they are not signed by signers who are trusted now, and records the
+ * signers. Does so after a change of the trust or the release, and then every ten minutes; before a start at any time,
+ * but once a tick.
+ */
+export async function verifyAppliedImages(
+  deps: VerifyAgainDependencies,
+  release: AppliedImages,
+  { isStart }: { isStart: boolean },
+  signal: AbortSignal,
+): Promise<readonly VerifiedImage[]> {
+  const { settings, state, tick } = deps;
+  const { applied_images = [], images_judged: last } = state.state;
+  const digest = createHash('sha256')
+    .update(JSON.stringify([release.sha, readTrustNow(settings.trust)]))
+    .digest('hex');
+  const sinceS = (tick.clock.startedAt.getTime() - Date.parse(last?.at ?? '')) / 1000;
+  const isDue = isStart ? sinceS !== 0 : !(sinceS >= 0 && sinceS < secondsBetweenTries);
+  if (last?.digest === digest && !isDue) return applied_images;
+  const limitS = isStart ? 2 * settings.http_timeout_s : Math.min(observedLimitS, settings.http_timeout_s);
+  const verified = await verifyImagesAgain(deps, release, limitS, signal);
+  const images_judged = { digest, at: tick.clock.startedAt.toISOString() };
+  await state.update({ applied_images: verified, images_judged });
+  return verified;
+}
+
+/**
+ * Verifies the images of a release on this host by the digests that it ran, under the present trust. Those that cannot
+ * be verified now stay as recorded; the journal says why.
+ */
+export async function verifyImagesAgain(
+  deps: VerifyAgainDependencies,
+  release: AppliedImages,
+  limitS: number,
+  signal: AbortSignal,
+): Promise<VerifiedImage[]> {
+  const { settings, tick, vault } = deps;
+  const { verified_images: recorded = [] } = release;
+  const { images: trust } = settings.trust;
+  if (trust === null) return [...recorded];
+  const judged = await catchFault(async () => {
+    const ran = await readImages(deps, release, signal);
+    const users = new Map(ran.map(({ service, image }) => [image, service]));
+    const logins: RegistryLogin[] = [];
+    for (const registry of new Set(ran.map(({ image }) => registryOf(image))))
+      logins.push(...(await readLogins(deps, { sha: release.sha, registry }, signal)));
+    return { ran, verdicts: await judgeAll(deps, { users, logins, limitS, trust }, signal) };
+  });
+  if (judged instanceof Fault) {
+    if (isInterruption(judged)) throw judged;
+    tick.journal.warn(`images are not verified: ${redactFault(deps, judged).lines.join('; ')}`);
+    return [...recorded];
+  }
+  const verified = judged.ran.flatMap(({ service, image }): VerifiedImage[] => {
+    const verdict = judged.verdicts.get(image) ?? { fault: 'it was not verified' };
+    if (!(verdict instanceof Fault) && !('fault' in verdict)) {
+      const repository = repositoryOf(parseImageReference(image));
+      const named = vault.isSecretFree(image) ? { image, repository } : { image: verdict.digest };
+      return [{ service, ...named, ...verdict }];
+    }
+    const why =
+      verdict instanceof Fault ? verdict.message : `${nameOf(deps, service, image)} is not verified: ${verdict.fault}`;
+    tick.journal.warn(why);
+    return [];
+  });
+  const again = new Set(verified.map(({ service }) => service));
+  return [...recorded.filter(({ service }) => !again.has(service)), ...verified];
+}
+
+/** Renders the release for the references, then finds their digests in its record. */
+async function readImages(
+  deps: VerifyAgainDependencies,
+  release: AppliedImages,
+  signal: AbortSignal,
+): Promise<{ service: string; image: string }[]> {
+  const { compose, releases, settings } = deps;
+  const { sha, compose: files, profiles = [] } = release;
+  await registerEnvForRedaction(deps, sha);
+  const model = await compose.renderModel({ dir: releases.pathOf(sha), files, profiles }, signal);
+  return imagesThatRan(release, serviceReferencesOf(model, release), settings.orchestrator);
+}
+
+/** Images to verify under a trust. */
+interface ImagesToJudge {
+  /** References as compose rendered them, each with a service that has it. */
+  users: ReadonlyMap<string, string>;
+  logins: readonly RegistryLogin[];
+  /** Seconds for all calls to registries together. */
+  limitS: number;
+  trust: ImageTrustSettings;
+}
+
+/**
+ * Verifies images side by side, each once, by its reference as compose rendered it, so that services with the same
+ * reference get the same digest. Remembers what was verified, and the pauses that registries asked for. An image that
+ * cannot be verified now has the fault `PULL_FAILED`.
  */
 async function judgeAll(
   deps: ImageDependencies,
-  { bundle, services, trust }: { bundle: Bundle; services: ServiceFingerprints; trust: ImageTrustSettings },
+  { users, logins, limitS, trust }: ImagesToJudge,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, ImageVerdict>> {
+): Promise<Map<string, ImageVerdict | Fault>> {
   const [memory, pauses] = [new ImageMemory(deps.state.state.trusted_images), pausesIn(deps.state.state)];
-  const bounds = { limitS: 2 * deps.settings.http_timeout_s, pauses };
-  const access = deps.registries.open(registryLoginsOf(deps, bundle), signal, bounds);
+  const access = deps.registries.open(logins, signal, { limitS, pauses });
   deps.vault.noteUntrackedSecrets(); // tokens of registries
   const { verifyImage } = await import('../../signatures/verifyImage.ts');
-  const users = new Map(
-    [...services].reverse().map(([service, { image }]) => [deps.vault.reveal(image), service] as const),
-  );
   try {
     const judged = [...users].map(async ([image, service]) => {
       const context = { ...(await trustOf(image, trust)), access, verifyImage, memory };
@@ -83,7 +206,7 @@ async function judgeAll(
         if (!(error instanceof RegistryError)) throw error;
         // the message contains it URL-encoded, a form that redaction does not know
         const why = deps.vault.isSecretFree(registryOf(image)) ? error.message : 'its registry cannot be asked';
-        throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${why}`);
+        return failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${why}`);
       });
       return [image, verdict] as const;
     });
@@ -191,8 +314,11 @@ function nameOf(deps: ImageDependencies, service: string, image: string): string
 }
 
 /** The digest of an image with enough signatures, and its signers; or why the image is refused. */
-export type ImageVerdict =
-  { digest: string; signers: string[]; trust_root?: NonNullable<VerifiedImage['trust_root']> } | { fault: string };
+export type ImageVerdict = SignedImage | { fault: string };
+type SignedImage = Pick<VerifiedImage, 'digest' | 'signed_as'> & {
+  signers: string[];
+  trust_root?: NonNullable<VerifiedImage['trust_root']>;
+};
 
 interface JudgeContext extends ReadTrust {
   access: RegistryAccess;
@@ -217,7 +343,10 @@ export async function judgeImage(
   const digest = image.digest ?? (await digestOfTag(repository, image.tag ?? 'latest'));
   const name = signedRepository(repositoryOf(image), rule);
   const underTrust = trustDigest(trust, name);
-  const verifiedBy = trustRoot === null ? {} : { trust_root: trustRoot };
+  const verifiedBy = {
+    ...(trustRoot !== null && { trust_root: trustRoot }),
+    ...(rule?.signed_as !== undefined && { signed_as: name }),
+  };
   const known = memory.signersOf(digest, underTrust);
   if (known !== null) return { digest, signers: [...known], ...verifiedBy };
   const signed = { digest, nameFault: (other: string) => nameFault(other, name) };

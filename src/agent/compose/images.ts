@@ -1,9 +1,8 @@
 import { failedFault, Fault, isInterruption } from '../../../machines/fault.ts';
-import { readManifest } from '../../bundle/readBundle.ts';
 import { printable } from '../../core/text.rules.ts';
-import { isImageId, loginFor, parseImageReference, registryOf, scopeOf } from '../../registry/imageReference.rules.ts';
-import { readSecretsOf } from '../apply/readSecrets.ts';
-import { type RegistryLogin, registryLoginsOf } from '../engine/registries.ts';
+import { isImageId, loginFor, parseImageReference, registryOf } from '../../registry/imageReference.rules.ts';
+import { readLogins } from '../apply/readSecrets.ts';
+import type { RegistryLogin } from '../engine/registries.ts';
 import { catchFault } from '../journal/journal.ts';
 import { warnOnError } from '../release/garbage.ts';
 import {
@@ -171,24 +170,6 @@ function lazyLogins(deps: ComposeDependencies, sha: string, signal: AbortSignal)
     read.set(registry, logins);
     return logins;
   };
-}
-
-async function readLogins(
-  deps: ComposeDependencies,
-  { sha, registry }: { sha: string; registry: string },
-  signal: AbortSignal,
-): Promise<RegistryLogin[]> {
-  const parsed = await readManifest(deps.releases.pathOf(sha), deps.settings.env);
-  if ('refusal' in parsed) return [];
-  const registries = parsed.manifest.registries.filter((login) => scopeOf(login).registry === registry);
-  const names = new Set(registries.flatMap(({ username_var, password_var }) => [username_var, password_var]));
-  const secrets = parsed.manifest.secrets.filter((secret) => names.has(secret.var));
-  const failure = await catchFault(() => readSecretsOf(deps, secrets, signal));
-  if (failure instanceof Fault) {
-    if (isInterruption(failure)) throw failure;
-    throw new Fault('failed', `${registry} requires a login, which this tick cannot read: ${failure.message}`);
-  }
-  return registryLoginsOf(deps, { manifest: { registries } });
 }
 
 /** Points a tag to the image of the release; remembers a tag that others set. */

@@ -2,6 +2,7 @@ import { Fault, faultFacts } from '../../../machines/fault.ts';
 import type { ObservedState, ReportedContainer, ServiceProblem } from '../../../machines/types.ts';
 import type { Violation } from '../../api/agentSchemas.ts';
 import { policyViolations } from '../apply/policyHost.ts';
+import type { VerifyAgainDependencies } from '../apply/verifyImages.ts';
 import { monotonicMs, wallClockOffsetMs } from '../../core/clock.ts';
 import { causeLine } from '../../core/failureCauses.rules.ts';
 import { lastWordsOf, type LogReader } from '../engine/containerLogs.ts';
@@ -18,17 +19,13 @@ import {
   type WatchedContainer,
 } from './unhealthyServices.rules.ts';
 import { redactFault, type RunningTick } from '../journal/journal.ts';
-import type { Vault } from '../secrets/vault.ts';
 import type { Settings } from '../config/settings.ts';
 import { describeViolation } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
-import type { Compose } from '../engine/compose.ts';
 import type { Download } from '../transport/download.ts';
-import type { Tenancy } from '../transport/tenancy.ts';
 import { trustViolations } from '../../signatures/signatureFiles.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
-import type { Decision } from '../journal/trace.rules.ts';
 
 /** Dependencies of an observation: it changes nothing, so a command can also make it. */
 export interface ObserverDependencies {
@@ -42,19 +39,11 @@ export interface ObserverDependencies {
 }
 
 /** Dependencies of the observation in a tick. */
-export interface HealthDependencies {
-  readonly settings: Settings;
-  readonly state: StateStore;
-  readonly releases: Releases;
+export interface HealthDependencies extends VerifyAgainDependencies {
   readonly containers: Containers;
-  readonly tenancy: Tenancy;
-  readonly compose: Compose;
   readonly download: Download;
   readonly orchestrator: Orchestrator;
-  readonly recordDecision: (decision: Decision) => void;
-  readonly vault: Vault;
   readonly stop: AbortController;
-  readonly tick: RunningTick;
 }
 
 const ENGINE_UNAVAILABLE: Omit<ObservedState, 'engineFault'> = {
@@ -144,16 +133,24 @@ async function withdrawnProblems(
   });
 }
 
-/** A bundle of untrusted signers may have been signed again since. */
+/** A bundle or an image of untrusted signers may have been signed again since, and trust may have changed. */
 async function untrustedParts(deps: HealthDependencies, services: readonly string[]): Promise<Violation[]> {
-  const { settings, state, stop, vault } = deps;
-  const { applied_sha, offline_since = null } = state.state;
+  const { releases, settings, state, stop, vault } = deps;
+  const { applied_sha, applied_images, offline_since = null } = state.state;
   const violations = () => trustViolations(settings.trust, { ...state.state, services });
   const found = violations();
   const mayAsk = vault.hasToken() && offline_since === null;
-  if (applied_sha === null || !mayAsk || found.every(({ service }) => service !== null)) return found;
-  const { verifyApplied } = await import('../apply/obtainBundle.ts');
-  await verifyApplied(deps, applied_sha, stop.signal);
+  if (applied_sha === null || !mayAsk) return found;
+  if (found.some(({ service }) => service === null)) {
+    const { verifyApplied } = await import('../apply/obtainBundle.ts');
+    await verifyApplied(deps, applied_sha, stop.signal);
+  }
+  const record = found.some(({ service }) => service !== null) ? await releases.readRecord(applied_sha) : null;
+  if (record !== null) {
+    const { verifyAppliedImages } = await import('../apply/verifyImages.ts');
+    const release = { ...record, verified_images: applied_images ?? [] };
+    await verifyAppliedImages(deps, release, { isStart: false }, stop.signal);
+  }
   return violations();
 }
 

@@ -5,6 +5,7 @@ import {
   registryDigestOf,
   type ReleaseImage,
   releaseImagesOf,
+  imagesThatRan,
   serviceReferencesOf,
 } from './images.rules.ts';
 import type { ReleaseRecord } from './record.rules.ts';
@@ -210,6 +211,23 @@ describe('the images of a release that starts again', () => {
       { reference: 'reg/password/app:1', id: b, digest: c, services: ['shown'], isPullable: true, platform: null },
       { reference: 'kept:1', id: c, digest: undefined, services: ['kept'], isPullable: false, platform: null },
     ]);
+  });
+
+  it('are found by the digest that ran, which the managers of a swarm record as the id', () => {
+    const shared = {
+      images: [
+        { reference: 'app:1', id: a, digest: null },
+        { reference: b, id: b, digest: c },
+      ],
+    };
+    const services = { web: { image: 'app:1' }, pinned: { image: `app@${b}` }, shown: { image: 'reg/password/app:1' } };
+    const references = serviceReferencesOf({ services }, record);
+    const ran = (orchestrator: 'compose' | 'swarm') =>
+      imagesThatRan({ ...shared, containers: [container('shown', b)] }, references, orchestrator).map(
+        ({ image }) => image,
+      );
+    expect(ran('compose')).toEqual(['app:1', `app@${b}`, `reg/password/app@${c}`]);
+    expect(ran('swarm')).toEqual([`app@${a}`, `app@${b}`, `reg/password/app@${c}`]);
   });
 
   it('are the recorded ones if the model is unknown', () => {

@@ -25,7 +25,10 @@ export interface ReleaseImage {
 }
 
 /** Services of a rendered model with their images; a service whose image was verified runs it by its digest. */
-export function serviceReferencesOf(model: unknown, { verified_images: verified = [] }: ReleaseRecord) {
+export function serviceReferencesOf(
+  model: unknown,
+  { verified_images: verified = [] }: Pick<ReleaseRecord, 'verified_images'>,
+) {
   const { services } = model as { services?: Record<string, RenderedImage> | null };
   return Object.entries(services ?? {}).map(([service, { image = '', ...rendered }]): ServiceReference => {
     const digest = verified.find((each) => each.service === service)?.digest;
@@ -116,5 +119,22 @@ export function imagePullsOf<Login extends LoginScope>(
   return [...Map.groupBy(services, ({ image }) => image)].map(([image, users]) => {
     const login = loginFor(logins, parseImageReference(image));
     return { services: users.map(({ service }) => service), logins: login === null ? [] : [login] };
+  });
+}
+
+/**
+ * The image of each service of a release, by the digest that it ran; without a recorded digest, as compose renders it.
+ * The managers of a swarm record the digest as the id.
+ */
+export function imagesThatRan(
+  { images, containers = [] }: Pick<ReleaseRecord, 'images' | 'containers'>,
+  references: readonly ServiceReference[],
+  orchestrator: 'compose' | 'swarm',
+): { service: string; image: string }[] {
+  return references.map(({ service, image }) => {
+    const ids = new Set(containers.filter((each) => each.service === service).map((each) => each.image));
+    const ran = images.find(({ reference, id }) => reference === image || (id !== null && ids.has(id)));
+    const digest = ran?.digest ?? (orchestrator === 'swarm' ? ran?.id : null) ?? null;
+    return { service, image: digest === null || image.includes('@') ? image : digestReference(image, digest) };
   });
 }

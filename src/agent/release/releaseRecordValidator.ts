@@ -73,6 +73,7 @@ const recordSchema = Type.Object({
         image: Name,
         digest: Name,
         repository: Type.Optional(Name),
+        signed_as: Type.Optional(Nullable(Name)),
         signers: List(Name),
         trust_root: Type.Optional(Nullable(VerifiedRoot)),
       }),

@@ -69,6 +69,8 @@ const VerifiedImage = Type.Object({
   digest: Text,
   /** `registry/path`; absent if it contains a secret. */
   repository: Type.Optional(Text),
+  /** The repository that its signatures had to name, if a rule names it; null for any. */
+  signed_as: Type.Optional(Nullable(Text)),
   signers: SomeNames,
   trust_root: Type.Optional(Nullable(VerifiedRoot)),
 });
@@ -106,6 +108,8 @@ const stateSchema = Type.Object({
   trusted_images: Type.Optional(
     Type.Immutable(Type.Array(Type.Object({ digest: Text, trust: Text, signers: SomeNames }))),
   ),
+  /** When the images of the applied bundle were last verified again, and by which trust. */
+  images_judged: Type.Optional(Type.Object({ digest: Text, at: Time })),
   /** Hosts of registries that asked for a pause (`Retry-After`). */
   registry_pauses: Type.Optional(Type.Array(Type.Object({ host: Text, until: Time }))),
   /** Violations of the policy by the applied release, checked again when the digest of both changes. */
