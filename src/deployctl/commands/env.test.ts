@@ -52,7 +52,24 @@ it('prints the meaning of a refusal and its cure', async () => {
   expect(await refused('env show us-2')).toMatch(/^deployctl: ENV_NOT_FOUND: /);
 });
 
-it.each(['env create Eu_1', 'env show Eu_1', 'env create'])('`%s` is wrong usage', async (command) => {
+it('sets the sequence of an environment, above its bundles', async () => {
+  await addHost(at.service, 'eu-4');
+  expect(await at.admin.json('env sequence eu-4 --set 41')).toMatchObject({ name: 'eu-4', last_sequence: 41 });
+  expect((await at.admin.run('env sequence eu-4 --set 42')).stdout).toContain('sequence    42\n');
+  await offerBytes(at.service, 'eu-4', Buffer.from('y'));
+  expect((await at.admin.run('env sequence eu-4 --set 42')).stderr).toMatch(
+    /^deployctl: SEQUENCE_STALE: .* sequence 43: /,
+  );
+  expect(await at.deployer.run('env sequence eu-4 --set 60')).toMatchObject({ exit: 77 });
+});
+
+it.each([
+  'env create Eu_1',
+  'env show Eu_1',
+  'env create',
+  'env sequence eu-4',
+  `env sequence eu-4 --set ${2 ** 47 + 1}`,
+])('`%s` is wrong usage', async (command) => {
   expect(await at.admin.run(command)).toMatchObject({ exit: 2, stdout: '' });
 });
 

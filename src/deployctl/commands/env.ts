@@ -3,7 +3,7 @@ import { readTrustFile } from '../config/configFiles.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path, wholeSha } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
-import { countOption } from '../core/input.ts';
+import { countOption, sequenceOption } from '../core/input.ts';
 import { formatDoom, formatFacts, formatTable, shortSha, signatureSteps } from '../core/table.ts';
 import type { Bundle, Env, EnvDetails } from '../core/types.ts';
 
@@ -39,6 +39,12 @@ export function addEnv(program: Command, run: Run): void {
     )
     .option('--clear', 'remove the setting: the service requires no signatures')
     .action(run(trustEnv));
+  env
+    .command('sequence')
+    .description('Set the sequence after which the next bundles are numbered, for example after a very high one')
+    .argument('<env>', 'name of the environment')
+    .requiredOption('--set <n>', 'highest sequence that counts as used, from 0 to 2^47', sequenceOption)
+    .action(run(setSequence));
 }
 
 async function listEnvs(session: Session): Promise<Result> {
@@ -83,6 +89,12 @@ async function trustEnv(
   if (trust === null) return resultOf(await api.call<EnvDetails>({ method: 'DELETE', path: target }), session);
   const json = { ...trust, root: trust.root === null ? null : (JSON.parse(trust.root) as object) };
   return resultOf(await api.call<EnvDetails>({ method: 'PUT', path: target, json }), session);
+}
+
+async function setSequence(session: Session, [name]: [string], { set: sequence }: { set: number }): Promise<Result> {
+  const api = await session.api();
+  const request = { method: 'PUT', path: path`/v1/envs/${name}/sequence`, json: { sequence } } as const;
+  return resultOf(await api.call<EnvDetails>(request), session);
 }
 
 function resultOf(env: EnvDetails, { nowMs }: Session): Result {

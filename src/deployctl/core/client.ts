@@ -229,6 +229,7 @@ const remedies: Record<string, string> = {
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
   SECRET_CHANGED: 'somebody else wrote it: `deployctl secret list ENV`, then set the secret with all its fields',
   SECRETS_DOOMED: '`deployctl secret keep ENV`, or add a host to the environment',
+  SEQUENCE_EXHAUSTED: 'an administrator can set a lower one: `deployctl env sequence ENV --set N`',
   SEQUENCE_TOO_HIGH: 'pack it again with `deployctl bundle pack --next`',
   SEQUENCE_STALE: 'pack it again with `deployctl bundle pack --next`',
   TLS_UNTRUSTED: 'name the certificate authority of the service: --ca-file, DEPLOYCTL_CA_FILE or ca_file',

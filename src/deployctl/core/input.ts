@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { maxPushedSequence } from '../../api/checkIn.rules.ts';
 import { parseWave, parseWindow, type PlannedWave } from '../../api/rolloutPlan.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
@@ -9,6 +10,13 @@ import { CtlError, exits, type Io, usageError } from './ctlError.ts';
 /** A whole number of 1 or more. */
 export function countOption(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of 1 or more.');
+  return Number(text);
+}
+
+/** A sequence that a push may have, or 0. */
+export function sequenceOption(text: string): number {
+  if (!/^\d{1,15}$/.test(text) || Number(text) > maxPushedSequence)
+    throw new InvalidArgumentError('It must be a whole number from 0 to 2^47.');
   return Number(text);
 }
 

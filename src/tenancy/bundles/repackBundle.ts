@@ -282,6 +282,6 @@ export async function takeSequence({ store }: { store: Store }, env: string): Pr
   const sequence = await reserveSequence(store, env);
   if (sequence !== null) return sequence;
   if ((await findEnv(store, env)) === null) throw notFound('env');
-  const message = `environment ${env} already had the largest sequence, ${maxSequence}; use another environment`;
+  const message = `environment ${env} already had the largest sequence, ${maxSequence}; an administrator can set a lower one`;
   throw conflict({ code: 'SEQUENCE_EXHAUSTED', message, env });
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
+import { maxPushedSequence } from '../../api/checkIn.rules.ts';
 import { CheckIn, enforced } from '../../api/agentSchemas.ts';
 import { Body, EnvName, Nullable, SecretsDestroyAt, Sha256, Timestamp } from '../../api/commonSchemas.ts';
 
@@ -114,3 +115,5 @@ export const overrideRollout = {
 export const Desired = Body({ sha256: Nullable(Sha256), ...promotionConditions, ...overrideRollout });
 /** A reserved sequence. */
 export const Sequence = Type.Object({ sequence: Type.Integer() }, { title: 'Sequence' });
+/** The highest sequence that counts as used. */
+export const NewSequence = Body({ sequence: Type.Integer({ minimum: 0, maximum: maxPushedSequence }) });

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { subjectPattern } from '../../api/trust.rules.ts';
 import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trust.ts';
-import type { CheckInRequest } from '../../api/checkIn.rules.ts';
+import { type CheckInRequest, maxPushedSequence } from '../../api/checkIn.rules.ts';
 import { settingsDifference } from '../bundles/hostPolicies.rules.ts';
 import { expectedSettings, viewBundles } from '../bundles/bundleList.ts';
 import { listCheckIns, setDiffering } from '../store/agents.ts';
@@ -20,12 +20,14 @@ import {
   findEnv,
   findSecretsEnd,
   hasRemainingBackends,
+  highestSequence,
   createEnv as insertEnv,
   lockEnv,
   markEnvDeleted,
   listEnvs as selectEnvs,
   setBundleTrust,
   setDesiredSha,
+  setSequences,
 } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addPendingSteps } from '../store/pendingSteps.ts';
@@ -106,6 +108,27 @@ export async function reserveSequence(deps: AuditDependencies, { caller, env }: 
     await addAuditEntry(work, auditEntry(deps, caller, { target: String(sequence), env }));
     return sequence;
   });
+}
+
+/**
+ * Sets the sequence of an environment, for example after somebody had bundles signed with the largest one. Bundles above
+ * 2^47 do not count. Throws 404, and 409 `SEQUENCE_STALE` if another bundle has a higher sequence.
+ */
+export async function setSequence(
+  deps: AuditDependencies,
+  { caller, env, sequence }: EnvAct & { sequence: number },
+): Promise<EnvDetails> {
+  await deps.store.transaction().execute(async (work) => {
+    if ((await lockEnv(work, env)) === null) throw notFound('env');
+    const highest = await highestSequence(work, env, maxPushedSequence);
+    if (highest > sequence) {
+      const message = `environment ${env} has a bundle with sequence ${highest}: the number must not be lower`;
+      throw conflict({ code: 'SEQUENCE_STALE', message, env });
+    }
+    await setSequences(work, env, sequence);
+    await addAuditEntry(work, auditEntry(deps, caller, { target: String(sequence), env }));
+  });
+  return readEnv(deps, env);
 }
 
 /** The 409 error for an action while the environment's secrets are being destroyed, or will be. */

@@ -1,8 +1,18 @@
 import type { AuditDependencies } from '../core/audit.ts';
 import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
-import { Desired, EnvDetails, EnvList, EnvParams, NewEnv, NewTrust, Sequence } from './envSchemas.ts';
+import { Desired, EnvDetails, EnvList, EnvParams, NewEnv, NewSequence, NewTrust, Sequence } from './envSchemas.ts';
 import { policyOf } from '../bundles/hostPolicies.rules.ts';
-import { createEnv, deleteEnv, keepSecrets, listEnvs, readEnv, reserveSequence, setDesired, setTrust } from './envs.ts';
+import {
+  createEnv,
+  deleteEnv,
+  keepSecrets,
+  listEnvs,
+  readEnv,
+  reserveSequence,
+  setDesired,
+  setSequence,
+  setTrust,
+} from './envs.ts';
 
 const route = routesFor<AuditDependencies>();
 
@@ -123,5 +133,19 @@ export const envRoutes = [
     act: 'env.sequence',
     handle: async (deps, { caller, params }) =>
       answer(200, { sequence: await reserveSequence(deps, { caller, env: params.env }) }),
+  }),
+  route({
+    method: 'PUT',
+    url: '/v1/envs/:env/sequence',
+    role: 'admin',
+    summary: 'Set the sequence after which the next bundles of an environment are numbered',
+    params: EnvParams,
+    body: NewSequence,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'SEQUENCE_STALE' },
+    act: 'env.setSequence',
+    target: ({ body }) => String(body.sequence),
+    handle: async (deps, { caller, params: { env }, body }) =>
+      answer(200, await setSequence(deps, { caller, env, ...body })),
   }),
 ];

@@ -96,8 +96,11 @@ export async function findReplacement(store: Store, { env, sha256 }: BundleRow):
   return (await newestOf(store, env).where('replaces', '=', sha256).executeTakeFirst()) ?? null;
 }
 
+/** Bundles above the sequence of the environment are from before an administrator lowered it. */
 function newestOf(store: Store, env: string) {
-  return store.selectFrom('bundles').selectAll().where('env', '=', env).orderBy('sequence', 'desc').limit(1);
+  const last = store.selectFrom('envs').select('last_sequence').where('name', '=', env);
+  const bundles = store.selectFrom('bundles').selectAll().where('env', '=', env).where('sequence', '<=', last);
+  return bundles.orderBy('sequence', 'desc').limit(1);
 }
 
 /** The digests of all bundles of an environment. */

@@ -245,6 +245,19 @@ export async function raiseSequences(work: Store, name: string, sequence: number
   await work.updateTable('envs').set({ pushed_sequence, last_sequence }).where('name', '=', name).execute();
 }
 
+/** The highest sequence of the bundles of an environment up to a limit; 0 without such a bundle. */
+export async function highestSequence(work: Store, env: string, limit: number): Promise<number> {
+  const query = work.selectFrom('bundles').select(({ fn }) => fn.max('sequence').as('sequence'));
+  const row = await query.where('env', '=', env).where('sequence', '<=', limit).executeTakeFirst();
+  return row?.sequence ?? 0;
+}
+
+/** Sets the sequences of an environment: the next bundle gets a higher one. */
+export async function setSequences(work: Store, name: string, sequence: number): Promise<void> {
+  const sequences = { pushed_sequence: sequence, last_sequence: sequence };
+  await work.updateTable('envs').set(sequences).where('name', '=', name).execute();
+}
+
 /** Holds every environment from a time on; returns their names. */
 export async function holdEnvs(work: Store, now: number): Promise<string[]> {
   const update = work.updateTable('envs').set({ held_since: now }).where('deleted_at', 'is', null);
