@@ -3,7 +3,7 @@ import type { EnforcedTrust, Violation } from '../api/agentSchemas.ts';
 import { type ImageTrustSettings, signatureLimits, type TrustSettings } from '../api/trust.rules.ts';
 import { readRegularFile } from '../core/files.ts';
 import { asList, asRecord, duplicateKeys, parseJson } from '../core/json.rules.ts';
-import { printable } from '../core/text.rules.ts';
+import { printable, visible } from '../core/text.rules.ts';
 import {
   describeUntrusted,
   identityName,
@@ -143,14 +143,23 @@ function rootParts(text: string): RootPart[] {
 }
 
 /** The lines that show trusted signers to people, who compare the fingerprints. */
-export function signerLines({ threshold, keys, identities }: Omit<BundleTrust, 'root'>): string[] {
+export function signerLines({ threshold, keys, identities, root }: BundleTrust): string[] {
   const names = keys.map((pem) => {
     const read = readPublicKey(pem);
     return typeof read === 'string' ? `a key that ${read}` : keyName(read.hint);
   });
   const all = [...names, ...identities.map(identityName)];
+  const roots = root === null ? [] : [rootName(root)];
   const required = `${threshold} ${threshold === 1 ? 'signature' : 'signatures'} required`;
-  return [`${required}, from ${all.length} trusted ${all.length === 1 ? 'signer' : 'signers'}:`, ...all.map(printable)];
+  return [
+    `${required}, from ${all.length} trusted ${all.length === 1 ? 'signer' : 'signers'}:`,
+    ...[...all, ...roots].map(visible),
+  ];
+}
+
+/** How a trust root is named to people: by the sha256 of its JSON without white space, as `deployd trust store` writes it. */
+export function rootName(text: string): string {
+  return `trust root sha256 ${sha256Of(JSON.stringify(parseJson(text)) ?? '')}`;
 }
 
 interface TrustedFile {

@@ -144,6 +144,7 @@ export async function storeTrust(configFile: string, file: string, out: Output):
   });
   const names = asList(identities).map((each) => asRecord(each) as unknown as TrustedIdentity);
   if (pems.length + names.length === 0) faults.push(`${file} contains neither keys nor identities`);
+  if (names.length > 0 && root === null) faults.push(`${file} contains identities, and no trust root`);
   if (faults.length > 0) {
     out.error(`the trusted signers cannot be used: ${faults.join('; ')}`);
     return 1;
@@ -166,7 +167,8 @@ export async function storeTrust(configFile: string, file: string, out: Output):
     ...(names.length > 0 && { identities: names.map(({ issuer, subject }) => ({ issuer, subject })) }),
     ...(root !== null && { root: await store('root-*.json', JSON.stringify(root)) }),
   };
-  for (const line of signerLines({ threshold: Number(threshold), keys: pems, identities: names })) out.error(line);
+  const trust = { threshold: Number(threshold), keys: pems, identities: names };
+  for (const line of signerLines({ ...trust, root: root === null ? null : JSON.stringify(root) })) out.error(line);
   out.log(`trust: ${JSON.stringify({ bundles })}`);
   return 0;
 }

@@ -6,6 +6,7 @@ import { CtlError, usageError } from '../core/ctlError.ts';
 import { countOption, sequenceOption } from '../core/input.ts';
 import { formatDoom, formatFacts, formatTable, shortSha, signatureSteps } from '../core/table.ts';
 import type { Bundle, Env, EnvDetails } from '../core/types.ts';
+import { signerLines } from '../../signatures/signatureFiles.ts';
 
 /** `deployctl env list|show|create|delete|trust`. */
 export function addEnv(program: Command, run: Run): void {
@@ -88,7 +89,8 @@ async function trustEnv(
   const target = path`/v1/envs/${name}/trust`;
   if (trust === null) return resultOf(await api.call<EnvDetails>({ method: 'DELETE', path: target }), session);
   const json = { ...trust, root: trust.root === null ? null : (JSON.parse(trust.root) as object) };
-  return resultOf(await api.call<EnvDetails>({ method: 'PUT', path: target, json }), session);
+  const result = resultOf(await api.call<EnvDetails>({ method: 'PUT', path: target, json }), session);
+  return { ...result, text: [result.text, '', ...signerLines(trust)].join('\n') };
 }
 
 async function setSequence(session: Session, [name]: [string], { set: sequence }: { set: number }): Promise<Result> {

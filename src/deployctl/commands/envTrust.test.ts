@@ -39,6 +39,8 @@ apply: {windows: [{days: [mon], start: '08:30', minutes: 60, time_zone: UTC}]}
   const settings = { policy: { permit: { binds: ['/srv/**'] } }, windows: ['mon from 08:30 for 60 minutes, UTC'] };
   const trust = { threshold: 2, keys: [key.publicPem], identities: [identity], root, ...settings };
   expect(await at.admin.json(['env', 'trust', 'eu-1', file])).toMatchObject({ name: 'eu-1', trust });
+  const { stdout: told } = await at.admin.run(['env', 'trust', 'eu-1', file]);
+  expect(told).toMatch(/\nkey SHA256:[\w+/]{43}\n.*\(.*\)\ntrust root sha256 [0-9a-f]{64}\n$/);
   const { stdout } = await at.viewer.run('env show eu-1');
   expect(stdout).toContain('trust       2 signatures required, from 2 trusted signers\n');
   expect(stdout).toContain('compared    signers, policy, maintenance windows\n');

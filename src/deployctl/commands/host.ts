@@ -81,7 +81,7 @@ function formatKit(kit: InstallKit, nowMs: number): string {
     ['grant', `expires at ${formatTime(kit.expires_at, nowMs)}`],
     // A service of an older version sends neither.
     ...signerFacts(kit),
-    ['sequence', kit.sequence ? `${kit.sequence} or higher` : null],
+    ['sequence', kit.sequence ? `${kit.sequence} or higher` : 'any: the host accepts bundles of any age'],
     ['installer', kit.base_url && `${kit.base_url}/${kit.version}/install.sh`],
     ['on the host', kit.command],
   ]);
@@ -89,7 +89,9 @@ function formatKit(kit: InstallKit, nowMs: number): string {
 
 /** The signers that the host will trust, for a person who compares the fingerprints. */
 function signerFacts({ trust }: InstallKit): [label: string, value: string][] {
-  return trust ? signerLines(trust).map((line, index) => [index === 0 ? 'trust' : '', line]) : [];
+  if (!trust) return [['trust', 'nobody: the host runs unsigned bundles, unless you give it signers']];
+  const lines = signerLines({ ...trust, root: trust.root && JSON.stringify(trust.root) });
+  return lines.map((line, index) => [index === 0 ? 'trust' : '', line]);
 }
 
 interface RetireOptions {

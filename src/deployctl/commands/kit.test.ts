@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
@@ -47,14 +48,23 @@ it('writes what the installer takes from files, for their owner alone, and print
 
 it('writes the trusted signers of bundles, and prints their fingerprints', async () => {
   const { publicPem } = newSigningKey();
-  const identities = [{ issuer: 'https://id.example', subject: 'release@example' }];
-  const trust = { threshold: 2, keys: [publicPem], identities, root: null };
+  const subject = `https://forge.example/${'group/'.repeat(30)}.github/workflows/release.yml@refs/heads/main`;
+  const identities = [{ issuer: 'https://id.example', subject }];
+  const root = { mediaType: 'application/vnd.dev.sigstore.trustedroot+json;version=0.1' };
+  const trust = { threshold: 2, keys: [publicPem], identities, root };
   api.server.answerNext('call', { edit: (body: object) => ({ ...body, trust, sequence: 42 }) });
   const dir = join(api.home.dir, 'kit');
   const { stdout } = await run(80, '--output', dir);
-  const signers = String.raw`trust +2 signatures required, from 2 trusted signers:\n +key SHA256:[\w+/]{43}\n +release@example \(https://id.example\)\n`;
+  const digest = createHash('sha256').update(JSON.stringify(root)).digest('hex');
+  const signers = String.raw`trust +2 signatures required, from 2 trusted signers:\n +key SHA256:[\w+/]{43}\n +${subject} \(https://id.example\)\n +trust root sha256 ${digest}\n`;
   expect(stdout).toMatch(new RegExp(`${signers}sequence +42 or higher\n`));
   expect(JSON.parse(await readFile(join(dir, 'trust.json'), 'utf8'))).toEqual(trust);
+});
+
+it('says that a host without signers and a sequence accepts unsigned bundles of any age', async () => {
+  const { stdout } = await run(80, '--output', join(api.home.dir, 'kit'));
+  expect(stdout).toMatch(/^trust +nobody: the host runs unsigned bundles, unless you give it signers$/m);
+  expect(stdout).toMatch(/^sequence +any: the host accepts bundles of any age$/m);
 });
 
 it('replaces the files of the previous kit, whatever their mode', async () => {
