@@ -257,3 +257,13 @@ it('shows everything else, and a hidden value once', () => {
   ]);
   expect(formatDiff(diff)).toMatch(/~ environment.LEVEL: \(not shown\)$/m);
 });
+
+it('shows the whole part that differs of long values', () => {
+  const run = (last: string) => side(web(`image: a, command: [sh, -c, "${'set -e; '.repeat(100)}exec ${last}"]`));
+  const [evil, script] = ['evil; '.repeat(60), 'a'.repeat(900)];
+  expect(formatDiff(diffOf(run('serve'), run(evil)))).toMatch(
+    new RegExp(`~ command: ….{1,60}exec serve"] → ….{1,60}exec ${evil}"]$`, 'm'),
+  );
+  const added = side(`services: {web: {image: a, environment: {A: "${script}evil"}}}`);
+  expect(formatDiff(diffOf(side(web('image: a')), added))).toContain(`${script}evil`);
+});

@@ -303,7 +303,7 @@ function cut(privilege: string | null): string | null {
 }
 
 /** Characters of a key or value that are shown. */
-const maxCharacters = 200;
+const maxCharacters = 10_000;
 
 /** The differences of two bundles as text: what they come to, then one aligned row for each kind. */
 export function formatDiff(diff: BundleDiff): string {
@@ -348,13 +348,30 @@ function formatPart({ name, change, keys }: PartDifference): string[] {
 function formatDifference(difference: Difference): string {
   const { key, before, after } = difference;
   const isTold = before !== null && after !== null && before !== after;
-  const value = isTold ? `${visible(before)} → ${visible(after)}` : sideShown(difference);
+  const value = isTold ? changedParts(before, after).map(visible).join(' → ') : sideShown(difference);
   return signed(difference, `${visible(key)}: ${value}`);
 }
 
 function signed({ before, after }: Difference, text: string): string {
   if (before === null) return `+ ${text}`;
   return after === null ? `- ${text}` : `~ ${text}`;
+}
+
+/** Characters of long values that are shown before and after the part that differs. */
+const contextCharacters = 40;
+const longCharacters = 200;
+
+/** Two values; of long ones only the part that differs, whole, with some text around it. */
+function changedParts(before: string, after: string): [string, string] {
+  const shorter = Math.min(before.length, after.length);
+  if (Math.max(before.length, after.length) <= longCharacters) return [before, after];
+  let [start, same] = [0, 0];
+  while (start < shorter && before[start] === after[start]) start++;
+  while (same < shorter - start && before.at(-1 - same) === after.at(-1 - same)) same++;
+  const from = Math.max(0, start - contextCharacters);
+  const left = Math.max(0, same - contextCharacters);
+  const part = (text: string) => `${from > 0 ? '…' : ''}${text.slice(from, text.length - left)}${left > 0 ? '…' : ''}`;
+  return [part(before), part(after)];
 }
 
 function sideShown({ before, after }: Difference): string {

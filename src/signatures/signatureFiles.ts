@@ -159,7 +159,7 @@ export function signerLines({ threshold, keys, identities, root }: BundleTrust):
 
 /** How a trust root is named to people: by the sha256 of its JSON without white space, as `deployd trust store` writes it. */
 export function rootName(text: string): string {
-  return `trust root sha256 ${sha256Of(JSON.stringify(parseJson(text)) ?? '')}`;
+  return `trust root sha256 ${sha256Of(JSON.stringify(parseJson(text)))}`;
 }
 
 interface TrustedFile {

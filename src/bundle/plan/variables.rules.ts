@@ -130,6 +130,17 @@ export function validateSignedKeys(project: ComposeProject, { secrets, variables
       const text = `${printable(owner)}: ${key} is decided by the secret ${name}, which nobody signs${placeOf(project.files, node)}`;
       return name === null ? [] : [{ text, cure }];
     });
+  /** Words that name a file whose content is a secret, where a program or a script is expected. */
+  const filesThatRun = (name: string, layers: readonly ComposeNode[]): RefusedFault[] => {
+    const files = secretFiles(project, layers, (text) => (unsigned.has(text) ? text : secretIn(text)));
+    return (['entrypoint', 'command', 'healthcheck'] as const).flatMap((key) =>
+      programWords(layers, key).flatMap((node) => {
+        const secret = files.get(node.text);
+        const text = `service ${printable(name)}: ${key} runs ${printable(node.text)}, whose content is the secret ${secret}, which nobody signs${placeOf(project.files, node)}`;
+        return secret === undefined ? [] : [{ text, cure: 'mount a file of the bundle there' }];
+      }),
+    );
+  };
   const inServices = [...project.services].flatMap(([name, layers]) => {
     const owner = `service ${name}`;
     const keyed = signedKeys.flatMap((key) => refuse(owner, key, valuesAt(layers, key), signedCure));
@@ -137,7 +148,7 @@ export function validateSignedKeys(project: ComposeProject, { secrets, variables
     const programs = (['command', 'healthcheck'] as const).flatMap((key) =>
       refuse(owner, key, unsafeArguments(layers, key, secretIn), argumentCure),
     );
-    return [...keyed, ...resources, ...programs];
+    return [...keyed, ...resources, ...programs, ...filesThatRun(name, layers)];
   });
   const volumes = project.files.flatMap(({ root }) =>
     entriesOf(valueAt(root, 'volumes')).flatMap(([name, volume]) =>
@@ -164,13 +175,55 @@ function unsafeArguments(
   if (node.kind !== 'list') return [...items];
   const [form] = textsOf(items);
   if (key === 'healthcheck' && form !== 'CMD') return [...items];
-  const before = key === 'command' ? textsOf(itemsOf(effectiveValue(layers, 'entrypoint'))) : [];
+  const before = key === 'command' ? entrypointOf(layers) : [];
   const words = [...before, ...textsOf(key === 'command' ? items : items.slice(1))];
   return items.filter((item) => {
     const text = textOf(item) ?? '';
     const at = words.indexOf(text, before.length);
-    return secretIn(text) !== null && !(isWholeVariable(text) && takesValues(words.slice(0, at)));
+    const isValue = takesValues(words.slice(0, at)) && !scriptOptions.test(words[at - 1] ?? '');
+    return secretIn(text) !== null && !(isWholeVariable(text) && isValue);
   });
+}
+
+/** The files of a service whose content is the value of a secret: their paths in the container, and the secrets. */
+function secretFiles(
+  project: ComposeProject,
+  layers: readonly ComposeNode[],
+  secretOf: (text: string) => string | null,
+): Map<string, string> {
+  const files = (['configs', 'secrets'] as const).flatMap((kind) =>
+    valuesAt(layers, kind)
+      .flatMap(itemsOf)
+      .flatMap((node): [string, string][] => {
+        const source = textOf(node) ?? textOf(valueAt(node, 'source')) ?? '';
+        const directory = kind === 'configs' ? '/' : '/run/secrets/';
+        const target = textOf(valueAt(node, 'target')) ?? source;
+        const definitions = project.files.map(({ root }) => valueAt(root, kind, source));
+        const texts = definitions.flatMap((each) =>
+          ['environment', 'content'].map((key) => textOf(valueAt(each, key))),
+        );
+        const secret = texts.map((text) => secretOf(text ?? '')).find((found) => found !== null);
+        return secret === undefined ? [] : [[target.startsWith('/') ? target : `${directory}${target}`, secret]];
+      }),
+  );
+  return new Map(files);
+}
+
+/** The words of a program with its arguments where a program or a script is expected. */
+function programWords(layers: readonly ComposeNode[], key: 'entrypoint' | 'command' | 'healthcheck') {
+  const node = key === 'healthcheck' ? effectiveValue(layers, key, 'test') : effectiveValue(layers, key);
+  const before = key === 'command' ? entrypointOf(layers) : [];
+  const nodes = (node === undefined ? [] : scalarsOf(node)).slice(key === 'healthcheck' ? 1 : 0);
+  const words = nodes.map(({ text }) => text);
+  return nodes.filter((_, at) => !takesValues([...before, ...words.slice(0, at)]));
+}
+
+/** The words of the entrypoint; a text with quotes or backslashes could be any program, so it counts as a shell. */
+function entrypointOf(layers: readonly ComposeNode[]): string[] {
+  const node = effectiveValue(layers, 'entrypoint');
+  const texts = textsOf(itemsOf(node));
+  if (node?.kind === 'list') return texts;
+  return texts.flatMap((text) => (/["'\\]/.test(text) ? ['sh'] : text.split(/\s+/).filter(Boolean)));
 }
 
 function isWholeVariable(text: string): boolean {
@@ -178,15 +231,28 @@ function isWholeVariable(text: string): boolean {
   return more.length === 0 && typeof part === 'object' && (part?.inner === '' || part?.operator.endsWith('?') === true);
 }
 
-const shells = /^(sh|bash|ash|dash|ksh|zsh|busybox|eval|xargs|find)$/;
-const interpreters = /^(python|node|nodejs|deno|bun|perl|ruby|php|lua|awk|gawk|Rscript)[\d.]*$/;
+/** Shells, and programs that run one of their arguments as a script; a version may follow. */
+const shells =
+  /^([a-z]*sh|hush|nu|xonsh|busybox|toybox|eval|xargs|parallel|find|watch|script|expect|sed|ed|vim?|gdb|sqlite3?|psql|mysql)$/i;
+const interpreters =
+  /^(python|pypy|node|nodejs|deno|bun|tsx|ts-node|perl|ruby|php|lua|luajit|[gmn]?awk|Rscript|R|julia|guile|tclsh|wish|groovy|jshell|erl|elixir|iex|racket|scala|octave|sbcl)$/;
 /** Programs that run another program: its name is the first word, or the second one. */
-const wrappers = /^(tini|dumb-init|env|exec|nohup|time)$/;
-const wrappersWithWord = /^(su-exec|gosu|s6-setuidgid|nice|timeout|setpriv|chroot|su)$/;
+const wrappers =
+  /^(tini|dumb-init|catatonit|env|exec|nohup|time|setsid|stdbuf|strace|ltrace|sudo|doas|prlimit|unshare|nsenter|with-contenv|npx|bunx|init|.*entrypoint.*|.*\.sh)$/;
+const wrappersWithWord =
+  /^(su-exec|gosu|s6-setuidgid|nice|ionice|timeout|taskset|flock|chpst|setuser|setpriv|chroot|su|runuser|bundle|poetry|pipenv|uv|npm|yarn|pnpm|cargo|go)$/;
+/** Options whose value is a script in many programs. */
+const scriptOptions = /^-([a-z]*[cex]|-?(eval|exec|execute|expr|command|script))$/i;
+
+/** The name of a program without its directory and version. */
+function programName(word: string): string {
+  const name = word.slice(word.lastIndexOf('/') + 1);
+  return /\.sh$|entrypoint/.test(name) ? name : name.replace(/(?<=\w)[-.]?\d[\w.]*$|\.static$/, '');
+}
 
 /** Whether an argument after these words is only a value: they name a program, and it is not a shell. */
 function takesValues(words: readonly string[]): boolean {
-  const names = words.map((word) => word.slice(word.lastIndexOf('/') + 1));
+  const names = words.map(programName);
   if (names.some((name) => shells.test(name))) return false;
   const [first = ''] = names;
   const ownWords = wrappersWithWord.test(first) ? 2 : wrappers.test(first) ? 1 : 0;
