@@ -11,7 +11,7 @@ import { addKit, addReports, addRetire } from './commands/host.ts';
 import { addLogin, addWhoAmI } from './commands/login.ts';
 import { addAudit, addOperator, addSession } from './commands/people.ts';
 import { addRestore } from './commands/restore.ts';
-import { addRollout } from './commands/rollout.ts';
+import { addRollback, addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addWebhook } from './commands/webhook.ts';
 import { allowSlowConnections } from '../core/connector.ts';
@@ -66,6 +66,7 @@ const commands = [
   addSignature,
   addPromote,
   addRollout,
+  addRollback,
   addWait,
   addSecret,
   addReports,

@@ -14,6 +14,7 @@ import type {
   ReportList,
   RestoreReview,
   Retirement,
+  Rollback,
   Rollout,
   RolloutHosts,
   RolloutList,
@@ -41,6 +42,8 @@ export function createApi(signal: AbortSignal) {
     rolloutHosts: (env: string) => get<RolloutHosts>(path`/v1/envs/${env}/rollout/hosts` + '?limit=500'),
     promote: (env: string, sha256: string) =>
       request<EnvDetails>(path`/v1/envs/${env}/desired`, { method: 'PUT', body: { sha256 } }),
+    rollBack: (env: string, sha256: string) =>
+      request<Rollback>(path`/v1/envs/${env}/rollback`, { method: 'POST', body: { sha256 } }),
     startRollout: (env: string, body: NewRollout) =>
       request<Rollout>(path`/v1/envs/${env}/rollouts`, { method: 'POST', body }),
     changeRollout: (env: string, act: 'halt' | 'resume' | 'abort') =>

@@ -29,7 +29,13 @@ export type {
   Session,
   SessionList,
 } from '../../tenancy/people/peopleSchemas.ts';
-export type { NewRollout, Rollout, RolloutHosts, RolloutList } from '../../tenancy/rollouts/rolloutSchemas.ts';
+export type {
+  NewRollout,
+  Rollback,
+  Rollout,
+  RolloutHosts,
+  RolloutList,
+} from '../../tenancy/rollouts/rolloutSchemas.ts';
 export type { Secret, SecretList, SecretVersion } from '../../tenancy/secrets/secretSchemas.ts';
 export type { Webhook, WebhookList } from '../../tenancy/webhooks/webhookSchemas.ts';
 

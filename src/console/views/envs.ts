@@ -199,14 +199,18 @@ function askToPromote(bundle: Bundle, { isBack, visit }: { isBack: boolean; visi
         Every host of the environment runs it from its next check-in on. Roll it out to begin with a few hosts.
       </p>
       ${
-        isBack && !bundle.allow_rollback
-          ? html`<p>Its manifest does not allow the way back: hosts will refuse it.</p>`
+        isBack
+          ? html`<p>
+              Its content gets a new sequence, and keeps the present versions of secrets. Hosts that run it keep it.
+            </p>`
           : nothing
       }`,
     confirm: isBack ? 'Roll back' : 'Promote',
     ...(bundle.production && { typed: env }),
-    done: `${bundleName} is desired in ${env}.`,
-    work: () => visit.api.promote(env, sha256),
+    done: isBack
+      ? `The content of ${bundleName} is desired in ${env}, or awaits signatures.`
+      : `${bundleName} is desired in ${env}.`,
+    work: () => (isBack ? visit.api.rollBack(env, sha256) : visit.api.promote(env, sha256)),
   });
 }
 

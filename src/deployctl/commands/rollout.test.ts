@@ -1,5 +1,6 @@
 import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
 import { createRolloutScene, type RolloutScene } from '../../../fixtures/suites/tenancy/api/rolloutScene.ts';
+import { newSigningKey } from '../../../fixtures/world/signatures/signBundle.ts';
 import { startReceiver } from '../../../fixtures/world/tenancy/receiver.ts';
 import { askGates } from '../../tenancy/rollouts/advance.ts';
 
@@ -123,6 +124,31 @@ it('ends a rollout for an urgent bundle or secret only with --override-rollout',
   const set = (more: string) => at.deployer.run(`secret set ${env} db${more}`, { stdin: 'geheim' });
   expect([(await set('')).exit, (await set(' --override-rollout')).exit]).toEqual([1, 0]);
   expect(await at.viewer.json(`rollout show ${env}`)).toMatchObject({ state: 'aborted' });
+});
+
+it('rolls back to the previous bundle, at once or in waves, where a promotion would be refused', async () => {
+  const { env, before, bundle, hosts } = scene;
+  await at.deployer.run(`promote ${env} ${bundle}`);
+  await hosts[0]!.checkIn({ applied_sha: bundle });
+  const promoted = await at.deployer.run(`promote ${env} ${before}`);
+  expect(promoted.stderr).toMatch(/^deployctl: ROLLBACK_NEEDED: .*\n {2}→ `deployctl rollback ENV SHA` gives/);
+  const { exit, stdout } = await at.deployer.run(`rollback ${env}`);
+  expect([exit, stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      new RegExp(`^content {2}shop old, from ${before}, now with sequence 21\nstate {4}is desired$`, 'm'),
+    ),
+  ]);
+  const waves = `--wave 1 --max-failures 1 --with-secrets`;
+  expect(await at.deployer.json(`rollback ${env} ${bundle.slice(0, 12)} ${waves}`)).toMatchObject({
+    from: bundle,
+    rollout: { max_failures: 1, waves: [{ count: 1 }, {}] },
+  });
+  const trust = { threshold: 1, keys: [newSigningKey().publicPem], identities: [], root: null };
+  await scene.admin.call(`PUT envs/${env}/trust`, trust);
+  await scene.act('abort');
+  const unsigned = await at.deployer.run(`rollback ${env} ${before}`);
+  expect(unsigned.stdout).toMatch(/^state +awaits signatures\nmissing +1 of the signatures of key SHA256:.*\nnext /m);
 });
 
 it('names the hosts that have failed', async () => {

@@ -7,8 +7,8 @@ import { usageError } from '../core/ctlError.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
 import { hostArgument } from './host.ts';
 import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
-import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
-import type { Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
+import { formatAge, formatFacts, formatTable, formatTime, shortSha, signatureStepFacts } from '../core/table.ts';
+import type { Rollback, Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
 
 /** `deployctl rollout start|show|hosts|list|halt|resume|pass|skip|edit|abort`. */
 export function addRollout(program: Command, run: Run): void {
@@ -45,11 +45,28 @@ export function addRollout(program: Command, run: Run): void {
 }
 
 function addStart(rollout: Command, run: Run): void {
-  rollout
+  const start = rollout
     .command('start')
     .description('Deploy a bundle in waves: first to some hosts, at the end to all others')
     .argument('<env>', 'name of the environment')
-    .argument('<sha>', 'digest of a pushed bundle, or its first characters')
+    .argument('<sha>', 'digest of a pushed bundle, or its first characters');
+  planOptions(start).addOption(ifDesiredOption()).addOption(pipelineOption()).action(run(startRollout));
+}
+
+/** `deployctl rollback`. */
+export function addRollback(program: Command, run: Run): void {
+  const rollback = program
+    .command('rollback')
+    .description('Deploy the content of an earlier bundle under a new sequence; hosts that still run it keep it')
+    .argument('<env>', 'name of the environment')
+    .argument('[sha]', 'digest of the earlier bundle, or its first characters; by default the previous one')
+    .option('--with-secrets', 'also return to the versions of secrets that the earlier bundle pins');
+  planOptions(rollback).addOption(ifDesiredOption()).addOption(pipelineOption()).action(run(rollBack));
+}
+
+/** The options for the waves of a rollout. */
+function planOptions(command: Command): Command {
+  return command
     .option(
       '--wave <size>',
       'hosts of a wave: 5, 10% or all, optionally with labels (10%:ring=canary); repeatable',
@@ -66,10 +83,7 @@ function addStart(rollout: Command, run: Run): void {
       '--window <window>',
       "start waves only in this window (days, start+minutes, time zone): 'mon-fri 08:30+90 Europe/Berlin'; repeatable",
       windowOption,
-    )
-    .addOption(ifDesiredOption())
-    .addOption(pipelineOption())
-    .action(run(startRollout));
+    );
 }
 
 interface StartOptions extends PromotionOptions {
@@ -82,21 +96,51 @@ interface StartOptions extends PromotionOptions {
   window?: TimeWindow[];
 }
 
-async function startRollout(
-  session: Session,
-  [env, sha]: [string, string],
-  { wave: waves = [], maxFailures, soak, deadline, window: windows = [], ...more }: StartOptions,
-): Promise<Result> {
+async function startRollout(session: Session, [env, sha]: [string, string], options: StartOptions): Promise<Result> {
   const api = await session.api();
   const sha256 = await wholeSha(api, sha, env);
-  const conditions = await conditionsOf(api, env, more);
-  const limits = { max_failures: maxFailures, soak_s: soak, ...(deadline !== undefined && { deadline_s: deadline }) };
-  const plan = { waves, ...limits, windows, ...gateOf(more) };
+  const conditions = await conditionsOf(api, env, options);
+  const plan = planOf(options);
   return change(session, {
     method: 'POST',
     path: path`/v1/envs/${env}/rollouts`,
     json: { sha256, ...plan, ...conditions },
   });
+}
+
+/** The plan of a rollout, from its options. */
+function planOf({ wave: waves = [], maxFailures, soak, deadline, window: windows = [], ...gate }: StartOptions) {
+  const limits = { max_failures: maxFailures, soak_s: soak, ...(deadline !== undefined && { deadline_s: deadline }) };
+  return { waves, ...limits, windows, ...gateOf(gate) };
+}
+
+/** Returns to an earlier bundle: in waves if the options name any, otherwise on all hosts at once. */
+async function rollBack(
+  session: Session,
+  [env, sha]: [string, string | undefined],
+  { withSecrets = false, ...options }: StartOptions & { withSecrets?: boolean },
+): Promise<Result> {
+  const api = await session.api();
+  const earlier = sha === undefined ? {} : { sha256: await wholeSha(api, sha, env) };
+  const conditions = await conditionsOf(api, env, options);
+  const json = await api.call<Rollback>({
+    method: 'POST',
+    path: path`/v1/envs/${env}/rollback`,
+    json: {
+      ...{ ...earlier, ...conditions, with_secrets: withSecrets },
+      ...(options.wave !== undefined && { plan: planOf(options) }),
+    },
+    tries: 1,
+  });
+  const { bundle, from, missing, rollout } = json;
+  const facts = formatFacts([
+    ['bundle', bundle.sha256],
+    ['content', `${bundle.name} ${bundle.version}, from ${from}, now with sequence ${bundle.sequence}`],
+    ['state', missing === null ? (rollout === null ? 'is desired' : 'is rolled out in waves') : 'awaits signatures'],
+    ['missing', missing && `${missing.required} of the signatures of ${missing.signers.join(', ')}`],
+    ...signatureStepFacts(bundle),
+  ]);
+  return { json, text: rollout === null ? facts : `${facts}\n\n${formatRollout(rollout, session)}` };
 }
 
 async function skipHost(session: Session, [env, host]: [string, string]): Promise<Result> {

@@ -226,6 +226,8 @@ const remedies: Record<string, string> = {
   PROXY_REFUSED: 'check user and password in https_proxy and what the proxy permits, or name the host in no_proxy',
   ROLLOUT_ACTIVE:
     '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it; if it is urgent, add --override-rollout',
+  ROLLBACK_DENIED: 'remove `rollback` from policy.deny of these hosts, or push the old content as a new bundle',
+  ROLLBACK_NEEDED: '`deployctl rollback ENV SHA` gives the old content a new sequence',
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
   SECRET_CHANGED: 'somebody else wrote it: `deployctl secret list ENV`, then set the secret with all its fields',
   SECRETS_DOOMED: '`deployctl secret keep ENV`, or add a host to the environment',

@@ -21,7 +21,7 @@ export type { InstallKit, ReceivedReport, Retiring } from '../../tenancy/backend
 export type { ReceivedSignature } from '../../tenancy/bundles/bundleSchemas.ts';
 export type { HeldEnv, RestoreReview } from '../../tenancy/backends/backendSchemas.ts';
 export type { Session as PersonSession } from '../../tenancy/people/peopleSchemas.ts';
-export type { Rollout, RolloutHosts } from '../../tenancy/rollouts/rolloutSchemas.ts';
+export type { Rollback, Rollout, RolloutHosts } from '../../tenancy/rollouts/rolloutSchemas.ts';
 export type {
   CreatedWebhook,
   DeadLetter,

@@ -126,7 +126,7 @@ function concernsOthers(agent: AgentRow, swarm?: ToldSwarm): boolean {
 /** Stores a check-in for a backend as it was read; returns null if the backend has changed since. */
 async function keep(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
   const { checkIn: request } = facts;
-  const found = { outcome: outcomeOf(agent, request), differing: differingOf(agent, request) };
+  const found = { outcome: await outcomeOf(store, agent, request), differing: differingOf(agent, request) };
   return (await recordCheckIn(store, agent, { ...facts, ...found })) ? agent : null;
 }
 
@@ -175,9 +175,13 @@ async function place(work: Store, { id, env }: AgentRow, swarm?: ToldSwarm): Pro
   return findAgent(work, id);
 }
 
-function outcomeOf({ rollout_sha, rollout_outcome }: AgentRow, request: CheckInRequest): HostOutcome | null {
+async function outcomeOf(store: Store, agent: AgentRow, request: CheckInRequest): Promise<HostOutcome | null> {
+  const { rollout_sha, rollout_outcome, rollout_same_as: group } = agent;
   if (rollout_sha === null || rollout_outcome === null) return rollout_outcome;
-  const { applied_sha: appliedSha, healthy } = request;
+  const { applied_sha, healthy } = request;
+  const isOther = group !== null && applied_sha !== rollout_sha;
+  const isKept = isOther && (await findKept(store, agent, { appliedSha: applied_sha, group })) !== null;
+  const appliedSha = isKept ? rollout_sha : applied_sha;
   return outcomeAfterCheckIn(rollout_outcome, { appliedSha, healthy }, rollout_sha);
 }
 
@@ -196,7 +200,11 @@ async function answerOf(
 
 /** The desired bundle of a host; null if there is none. */
 async function desiredBundle(store: Store, agent: AgentRow, appliedSha: string | null): Promise<OrderFacts['desired']> {
-  const { desired_sha, rollout_sha, rollout_state } = agent;
+  const { desired_sha, rollout_sha, rollout_state, rollout_same_as } = agent;
+  if (rollout_same_as !== null && rollout_sha !== appliedSha) {
+    const kept = await findKept(store, agent, { appliedSha, group: rollout_same_as });
+    if (kept !== null) return orderOf(kept);
+  }
   const joined = rollout_sha === null || rollout_state === null ? null : { sha256: rollout_sha, state: rollout_state };
   const sha256 = desiredShaOf({ envSha: desired_sha, joined, appliedSha });
   const [sizeBytes, emergency, group] =
@@ -205,7 +213,10 @@ async function desiredBundle(store: Store, agent: AgentRow, appliedSha: string |
       : [agent.desired_size, agent.desired_emergency, agent.desired_same_as];
   if (sha256 === null || sizeBytes === null) return null;
   const kept = group === null || sha256 === appliedSha ? null : await findKept(store, agent, { appliedSha, group });
-  if (kept !== null) return { sha256: kept.sha256, sizeBytes: kept.size_bytes, emergency: kept.emergency === 1 };
+  return kept === null ? { sha256, sizeBytes, emergency: emergency === 1 } : orderOf(kept);
+}
+
+function orderOf({ sha256, size_bytes: sizeBytes, emergency }: BundleRow): OrderFacts['desired'] {
   return { sha256, sizeBytes, emergency: emergency === 1 };
 }
 

@@ -206,9 +206,10 @@ export async function readDesired(store: Store, names: readonly string[] | null)
     of: ({ env, rollout_id, rollout_wave, applied_sha: appliedSha }) => {
       const rollout = byId.get(rollout_id ?? '') ?? null;
       const joined = rollout !== null && rollout_wave !== null && rollout_wave < rollout.started ? rollout : null;
+      const group = groups.get(appliedSha ?? '');
+      if (group !== undefined && joined !== null && group === groups.get(joined.sha256)) return appliedSha;
       const sha256 = desiredShaOf({ envSha: envShas.get(env) ?? null, joined, appliedSha });
-      const group = groups.get(sha256 ?? '');
-      return group !== undefined && group === groups.get(appliedSha ?? '') ? appliedSha : sha256;
+      return group !== undefined && group === groups.get(sha256 ?? '') ? appliedSha : sha256;
     },
   };
 }

@@ -1,14 +1,16 @@
 import { conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
+import type { CheckInRequest } from '../../api/checkIn.rules.ts';
+import { listNewerHosts, type NewerHost } from '../store/agents.ts';
 import { findBundle } from '../store/bundles.ts';
-import type { EnvRow } from '../store/database.ts';
+import type { BundleRow, EnvRow } from '../store/database.ts';
 import { lockEnv, setPipeline } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { changeRollout, findRollout } from '../store/rollouts.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { rolloutOf } from '../webhooks/event.rules.ts';
+import { oneLine, rolloutOf } from '../webhooks/event.rules.ts';
 import { viewBundle } from './bundleList.ts';
 
 /** The new desired bundle of an environment, or null, and the conditions for the change. */
@@ -40,10 +42,51 @@ export async function lockPromotable(work: Store, promotion: Promotion): Promise
     throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle belongs to another environment', env });
   const { signature, signers } = await viewBundle(work, bundle);
   if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
+  await requireAcceptance(work, bundle);
   return row;
 }
 
-function requireConditions({ name, ...row }: EnvRow, { if_desired, pipeline }: Promotion): void {
+/** Number of hosts to read at a time, and to name. */
+const [HOSTS_AT_ONCE, NAMED_HOSTS] = [500, 10];
+
+/**
+ * Throws 409 if hosts would refuse a bundle because they have applied a newer one: `ROLLBACK_NEEDED`, or
+ * `ROLLBACK_DENIED` if their policies deny rollbacks.
+ */
+async function requireAcceptance(work: Store, bundle: BundleRow): Promise<void> {
+  const { env, sequence } = bundle;
+  if (bundle.allow_rollback === 1) return requireNoDenial(work, bundle);
+  const newer = await listNewerHosts(work, bundle, { after: null, limit: NAMED_HOSTS + 1 });
+  if (newer.length === 0) return;
+  const message = `sequence ${sequence} is too low for hosts that have applied a newer bundle: ${namesOf(newer)}`;
+  throw conflict({ code: 'ROLLBACK_NEEDED', message, env });
+}
+
+/** Throws 409 `ROLLBACK_DENIED` with the names of hosts that have applied a newer bundle and deny rollbacks. */
+export async function requireNoDenial(store: Store, bundle: BundleRow): Promise<void> {
+  const denying: NewerHost[] = [];
+  let page: NewerHost[] = [];
+  do {
+    page = await listNewerHosts(store, bundle, { after: page.at(-1)?.id ?? null, limit: HOSTS_AT_ONCE });
+    denying.push(...page.filter(isDenying));
+  } while (page.length === HOSTS_AT_ONCE);
+  if (denying.length === 0) return;
+  const message = `the policy of these hosts denies rollbacks (policy.deny: rollback): ${namesOf(denying)}`;
+  throw conflict({ code: 'ROLLBACK_DENIED', message, env: bundle.env });
+}
+
+function isDenying({ check_in }: NewerHost): boolean {
+  const policy = check_in === null ? undefined : (JSON.parse(check_in) as CheckInRequest).policy;
+  return policy?.deny?.includes('rollback') ?? false;
+}
+
+function namesOf(hosts: readonly NewerHost[]): string {
+  const names = hosts.slice(0, NAMED_HOSTS).map(({ id, host_name, site }) => `${host_name || id} (${oneLine(site)})`);
+  return [...names, ...(hosts.length > NAMED_HOSTS ? ['…'] : [])].join(', ');
+}
+
+/** Throws 409 unless the conditions of a promotion hold. */
+export function requireConditions({ name, ...row }: EnvRow, { if_desired, pipeline }: Promotion): void {
   if (if_desired !== undefined && row.desired_sha !== if_desired) {
     const message = `the desired bundle is ${row.desired_sha ?? 'none'}, not ${if_desired ?? 'none'}`;
     throw conflict({ code: 'DESIRED_DIFFERS', message, env: name });

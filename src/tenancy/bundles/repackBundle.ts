@@ -189,7 +189,7 @@ async function insertRepacked(
     const replaces = mustWait ? origin.desired.sha256 : null;
     if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
     if (mustWait) await announceAwaited(work, repacked);
-    else await setDesiredSha(work, env, repacked.sha256);
+    else await setDesiredSha(work, env, repacked.sha256, { isCopy: true });
     await addAuditEntry(
       work,
       auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: repacked.sha256, env }),
@@ -198,28 +198,55 @@ async function insertRepacked(
   });
 }
 
+/** The newest version of each secret that a bundle pins, by path. */
+export function readPins(deps: ArchiveDependencies, { sha256, env }: BundleRow): Promise<Map<string, number>> {
+  return withScratchDirectory(deps, async (dir) => {
+    const { signal } = new AbortController();
+    const [file, into] = [join(dir, 'base'), join(dir, 'repacked')];
+    await fetchArchive(deps, { sha256, file, signal });
+    let pins = new Map<string, number>();
+    await repack(deps, { file, into, scratchDir: dir, signal }, async (text) => {
+      const parsed = parseManifest(text, env);
+      if ('refusal' in parsed) throw storageError('read', `${sha256}: ${parsed.refusal.detail}`);
+      pins = newestPins(parsed.manifest);
+      return null;
+    });
+    return pins;
+  });
+}
+
 /**
- * Packs a bundle again with the next sequence of its environment and stores the archive, without other changes. Returns
- * the row, which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING`, `BUNDLE_DAMAGED` and `ARCHIVE_UNCHECKED`, and PeerErrors.
+ * Packs a bundle again with the next sequence of its environment and at least some versions of secrets, and stores the
+ * archive, without other changes. Returns the row, which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING`, `BUNDLE_DAMAGED` and `ARCHIVE_UNCHECKED`, and PeerErrors.
  */
 export function resequenceBundle(
   deps: ArchiveDependencies,
   bundle: BundleRow,
-  receivedFrom: string,
+  { receivedFrom, pins = new Map() }: { receivedFrom: string; pins?: SecretPins },
 ): Promise<BundleRow> {
   return withScratchDirectory(deps, async (dir) => {
     const { signal } = new AbortController();
     const [file, into] = [join(dir, 'base'), join(dir, 'repacked')];
     await fetchArchive(deps, { sha256: bundle.sha256, file, signal });
     const sequence = await takeSequence(deps, bundle.env);
-    const packed = await repack(deps, { file, into, scratchDir: dir, signal }, async (text) =>
-      changeManifest(text, () => ({ sequence })),
-    );
+    const seen = { isSame: true };
+    const packed = await repack(deps, { file, into, scratchDir: dir, signal }, async (text) => {
+      const parsed = parseManifest(text, bundle.env);
+      seen.isSame = 'refusal' in parsed || !arePinsNeeded(parsed.manifest, pins);
+      return seen.isSame ? changeManifest(text, () => ({ sequence })) : pinSecrets(text, sequence, pins);
+    });
     if (packed === null) throw new TypeError('a bundle was packed without a manifest');
     const { sha256, sizeBytes } = packed;
     await storeArchive(deps, { sha256, file: into });
     const received = { received_at: deps.clock(), received_from: receivedFrom, replaces: null };
-    return { ...bundle, sha256, sequence, size_bytes: sizeBytes, ...received, same_as: groupOf(bundle) };
+    return {
+      ...bundle,
+      sha256,
+      sequence,
+      size_bytes: sizeBytes,
+      ...received,
+      same_as: seen.isSame ? groupOf(bundle) : null,
+    };
   });
 }
 

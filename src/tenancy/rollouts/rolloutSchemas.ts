@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { haltReasons } from '../../../machines/rollout.ts';
 import { rolloutBounds } from '../../api/rolloutPlan.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
+import { Bundle } from '../bundles/bundleSchemas.ts';
 import { promotionConditions } from '../envs/envSchemas.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
@@ -50,6 +51,19 @@ export const NewRollout = Body({
   windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
 });
 export type NewRollout = Static<typeof NewRollout>;
+
+const { waves, max_failures, soak_s, deadline_s, gate, gate_webhook, windows } = NewRollout.properties;
+const plan = { waves, max_failures, soak_s, deadline_s, gate, gate_webhook, windows };
+
+/** A return to an earlier bundle. */
+export const NewRollback = Body({
+  sha256: Type.Optional({ ...Sha256, description: 'The earlier bundle; the one that was desired before by default.' }),
+  with_secrets: Type.Optional(
+    Type.Boolean({ description: 'Keep the versions of secrets that the earlier bundle pins, not the deployed ones.' }),
+  ),
+  plan: Type.Optional({ ...Body(plan), description: 'Roll it out in waves; by default all hosts get it at once.' }),
+  ...promotionConditions,
+});
 
 /** Changes to a rollout that runs; missing fields stay as they are. */
 export const RolloutEdit = Body({
@@ -115,6 +129,23 @@ export const Rollout = Type.Object(
   { title: 'Rollout' },
 );
 export type Rollout = Static<typeof Rollout>;
+
+/** A return to an earlier bundle: the new bundle with its content. */
+export const Rollback = Type.Object(
+  {
+    bundle: Bundle,
+    from: { ...Sha256, description: 'The earlier bundle.' },
+    missing: Nullable(
+      Type.Object(
+        { required: Type.Integer(), signers: Type.Array(Type.String()) },
+        { description: 'The signatures that hosts require before it can be promoted; null if it is not to be signed.' },
+      ),
+    ),
+    rollout: Nullable(Rollout),
+  },
+  { title: 'Rollback' },
+);
+export type Rollback = Static<typeof Rollback>;
 
 /** Rollouts, newest first. */
 export const RolloutList = Type.Object({ rollouts: Type.Array(Rollout) }, { title: 'RolloutList' });

@@ -7,7 +7,16 @@ import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import { findBackend, listManagers } from '../store/backends.ts';
-import type { BackendRow, RolloutPlan, RolloutProgress, RolloutRow, Wave, WaveProgress } from '../store/database.ts';
+import { findGroups } from '../store/bundles.ts';
+import type {
+  BackendRow,
+  Candidate,
+  RolloutPlan,
+  RolloutProgress,
+  RolloutRow,
+  Wave,
+  WaveProgress,
+} from '../store/database.ts';
 import { findEnv, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -73,7 +82,7 @@ export async function startRollout(
       });
     }
     const id = randomUUID();
-    const { waves, drawn } = await draw(work, { env, rolloutId: id, started: 0 }, plan.waves);
+    const { waves, drawn } = await draw(work, { env, rolloutId: id, started: 0, sha256 }, plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
     const [newest] = await selectRollouts(work, env, 1);
     const deadline_s = plan.deadline_s ?? defaultDeadlineS(deps.settings.offline_after_s * 1000);
@@ -111,20 +120,30 @@ export async function startRollout(
 
 /**
  * Draws the hosts of each wave after the started ones. A last wave takes the hosts that the requested waves leave, if
- * there are any. Throws 422 for a wave without hosts.
+ * there are any. Hosts that already run the content join the first wave. Throws 422 for
+ * a wave without hosts.
  */
 async function draw(
   work: Store,
-  rollout: { env: string; rolloutId: string; started: number },
+  rollout: { env: string; rolloutId: string; started: number; sha256: string },
   requested: readonly Wave[],
 ): Promise<{ waves: Wave[]; drawn: string[][] }> {
   const waves = completeWaves(requested);
-  const drawn = drawWaves(await listCandidates(work, rollout), waves);
+  const candidates = await listCandidates(work, rollout);
+  const groups = await findGroups(work, [rollout.sha256]);
+  const isUpToDate = ({ applied: [sha256 = null, ...more] }: Candidate) =>
+    more.length === 0 && sha256 !== null && groups.has(sha256);
+  const drawn = drawWaves(
+    candidates.filter((candidate) => !isUpToDate(candidate)),
+    waves,
+  );
   const isSpare = waves.length > Math.max(1, requested.length) && drawn.at(-1)?.length === 0;
   const used = isSpare ? waves.slice(0, -1) : waves;
   const fault = drawFault(drawn, used, rollout.started);
   if (fault !== null) throw invalid(fault);
-  return { waves: used, drawn: drawn.slice(0, used.length) };
+  const kept = candidates.filter((candidate) => !candidate.hasJoined && isUpToDate(candidate));
+  const [first = [], ...later] = drawn.slice(0, used.length);
+  return { waves: used, drawn: [[...first, ...kept.flatMap(({ ids }) => ids)], ...later] };
 }
 
 function requireValid(plan: RolloutPlan): void {
@@ -196,7 +215,7 @@ export function editRollout(
       return id;
     }
     const excused = await listExcused(work, id, started);
-    const later = await draw(work, { env, rolloutId: id, started }, waves);
+    const later = await draw(work, { env, rolloutId: id, started, sha256: row.sha256 }, waves);
     await setPlan(work, id, { ...plan, waves: [...plan.waves.slice(0, started), ...later.waves], drawn: true });
     await joinWaves(work, id, later.drawn, started);
     await excuseHosts(work, id, excused);

@@ -4,7 +4,9 @@ import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, routesFor } from '../http/operatorRoute.ts';
 import {
   GatePass,
+  NewRollback,
   NewRollout,
+  Rollback,
   Rollout,
   RolloutEdit,
   RolloutHosts,
@@ -13,7 +15,7 @@ import {
   RolloutQuery,
   SkippedHost,
 } from './rolloutSchemas.ts';
-import { abortRollout } from './rollback.ts';
+import { abortRollout, rollBack } from './rollback.ts';
 import {
   editRollout,
   haltRollout,
@@ -53,7 +55,7 @@ export const rolloutRoutes = [
     responses: { 201: Rollout },
     errors: {
       404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND',
-      409: 'ALREADY_DESIRED, BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED, DESIRED_DIFFERS, PIPELINE_STALE',
+      409: 'ALREADY_DESIRED, BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED, DESIRED_DIFFERS, PIPELINE_STALE, ROLLBACK_NEEDED, ROLLBACK_DENIED',
       422: 'ROLLOUT_INVALID',
     },
     act: 'rollout.start',
@@ -65,6 +67,32 @@ export const rolloutRoutes = [
       };
       return answer(201, await startRollout(deps, { caller, promotion: { env, sha256, ...conditions }, plan }));
     },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/envs/:env/rollback',
+    role: 'deployer',
+    summary: 'Return the hosts of an environment to an earlier bundle, under a new sequence',
+    params: EnvParams,
+    body: NewRollback,
+    responses: { 200: Rollback },
+    errors: {
+      404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND',
+      409: 'ALREADY_DESIRED, BUNDLE_ENV, ROLLOUT_ACTIVE, DESIRED_DIFFERS, DESIRED_CHANGED, PIPELINE_STALE, PREVIOUS_UNKNOWN, ROLLBACK_DENIED, SEQUENCE_EXHAUSTED',
+      422: 'ROLLOUT_INVALID',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_UNCHECKED, BUNDLE_MISSING, BUNDLE_DAMAGED',
+    },
+    act: 'env.rollback',
+    target: ({ body }) => body.sha256 ?? 'previous',
+    handle: async (deps, { caller, params: { env }, body: { with_secrets = false, sha256, plan, ...conditions } }) =>
+      answer(
+        200,
+        await rollBack(deps, {
+          ...{ caller, env, withSecrets: with_secrets, conditions },
+          ...(sha256 !== undefined && { sha256 }),
+          ...(plan !== undefined && { plan }),
+        }),
+      ),
   }),
   route({
     method: 'GET',

@@ -7,6 +7,7 @@ const host = (number: number, { joined = false, ring = 'a' } = {}): Candidate =>
   ids: [`h${number}`],
   labels: [{ ring, disk: 'ssd' }],
   hasJoined: joined,
+  applied: [],
 });
 const fleet = [host(1, { joined: true }), host(2), host(3, { ring: 'b' }), host(4), host(5), host(6), host(7)];
 
@@ -31,7 +32,7 @@ it.each([
 
 describe('the managers of a swarm', () => {
   const labels = [{ ring: 'a' }, { ring: 'c' }, {}];
-  const swarm: Candidate = { ids: ['m1', 'm2', 'm3'], labels, hasJoined: false };
+  const swarm: Candidate = { ids: ['m1', 'm2', 'm3'], labels, hasJoined: false, applied: [] };
 
   it.each([
     ['count as one host', { count: 2 }, ['m1', 'm2', 'm3', 'h2']],

@@ -2,7 +2,7 @@ import { hostStates, nextBackend } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
 import { type CheckInRequest, deferralOf, type Report } from '../../api/checkIn.rules.ts';
 import { changeBackend, type LifeColumns, listManagers, recordOf } from './backends.ts';
-import type { BackendRow, HostOutcome, Place } from './database.ts';
+import type { BackendRow, BundleRow, HostOutcome, Place } from './database.ts';
 import { prepareQuery, type Store } from './openStore.ts';
 import { changeOutcome, type OutcomeChange } from './rollouts.ts';
 
@@ -329,4 +329,29 @@ export async function deleteReports(store: Store, before: number, limit: number)
     .deleteFrom('reports')
     .where((where) => where(where.refTuple('backend_id', 'report_id'), 'in', old.$asTuple('backend_id', 'report_id')));
   return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);
+}
+
+/** A host that has applied a newer bundle than another one. */
+export type NewerHost = Pick<BackendRow, 'id' | 'site' | 'host_name' | 'check_in'>;
+
+/**
+ * The hosts of an environment, by id, whose applied bundle has the sequence of another one or a higher one, and other
+ * content.
+ */
+export async function listNewerHosts(
+  store: Store,
+  { env, sha256, same_as, sequence }: Pick<BundleRow, 'env' | 'sha256' | 'same_as' | 'sequence'>,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<NewerHost[]> {
+  const query = store
+    .selectFrom('backends')
+    .innerJoin('bundles', 'bundles.sha256', 'backends.applied_sha')
+    .select(['backends.id', 'site', 'host_name', 'check_in'])
+    .where('backends.env', '=', env)
+    .where('state', 'in', hostStates)
+    .where('bundles.sequence', '>=', sequence)
+    .where((eb) => eb.fn.coalesce('bundles.same_as', eb.ref('bundles.sha256')), '!=', same_as ?? sha256)
+    .orderBy('backends.id')
+    .limit(limit);
+  return (after === null ? query : query.where('backends.id', '>', after)).execute();
 }

@@ -157,8 +157,8 @@ export async function findEnvsOverLimit(store: Store, keep: number): Promise<str
 }
 
 /**
- * Deletes the bundles of an environment except the newest, the desired one, the rollout's, and those that hosts run;
- * returns how many.
+ * Deletes the bundles of an environment except the newest, the desired one and the previous one, the rollout's, and
+ * those that hosts run; returns how many.
  */
 export async function deleteOldBundles(work: Store, name: string, keep: number): Promise<number> {
   const env = await lockEnvRow(work, name);
@@ -173,7 +173,7 @@ export async function deleteOldBundles(work: Store, name: string, keep: number):
   const deletion = work
     .deleteFrom('bundles')
     .where('env', '=', name)
-    .where('sha256', '!=', env?.desired_sha ?? '')
+    .where('sha256', 'not in', [env?.desired_sha ?? '', env?.deleted_at === null ? (env.previous_sha ?? '') : ''])
     .where('sha256', 'not in', rolledOut)
     .where('sha256', 'not in', newest)
     .where('sha256', 'not in', applied.$narrowType<{ applied_sha: string }>());

@@ -40,6 +40,8 @@ interface EnvTable {
   production: number;
   /** Digest of the desired bundle. */
   desired_sha: string | null;
+  /** The bundle with other content that was desired before; null if it is not known. */
+  previous_sha: Generated<string | null>;
   /** The highest sequence that was assigned to a bundle. */
   last_sequence: number;
   /** The sequence of the newest pushed bundle; a push with a lower one is stale. */
@@ -514,6 +516,8 @@ export interface Candidate {
   labels: Labels[];
   /** The rollout has assigned it to a wave. */
   hasJoined: boolean;
+  /** The different bundles that they run. */
+  applied: (string | null)[];
 }
 
 /** Backends of an environment that are equivalent for a rollout. */

@@ -43,9 +43,28 @@ export async function lockEnvRow(work: Store, name: string): Promise<EnvRow | nu
   return (await update.where('name', '=', name).returningAll().executeTakeFirst()) ?? null;
 }
 
-/** Makes another bundle, or none, the desired one of an environment. */
-export async function setDesiredSha(work: Store, name: string, sha256: string | null): Promise<void> {
-  await work.updateTable('envs').set({ desired_sha: sha256 }).where('name', '=', name).execute();
+/**
+ * Makes another bundle, or none, the desired one of an environment. The one before becomes the previous one, unless the
+ * new one is a copy of it.
+ */
+export async function setDesiredSha(
+  work: Store,
+  name: string,
+  sha256: string | null,
+  { isCopy = false }: { isCopy?: boolean } = {},
+): Promise<void> {
+  const before = (await findEnv(work, name))?.desired_sha ?? null;
+  const replaced =
+    sha256 === null
+      ? undefined
+      : await work.selectFrom('bundles').select('replaces').where('sha256', '=', sha256).executeTakeFirst();
+  const isSame = isCopy || before === null || before === sha256 || replaced?.replaces === before;
+  const previous = isSame ? {} : { previous_sha: before };
+  await work
+    .updateTable('envs')
+    .set({ desired_sha: sha256, ...previous })
+    .where('name', '=', name)
+    .execute();
   if (sha256 === null) return;
   await work.updateTable('bundles').set({ replaces: null }).where('sha256', '=', sha256).execute();
 }
@@ -61,7 +80,7 @@ export async function markEnvDeleted(work: Store, name: string, now: number): Pr
   await deleteWebhooksOf(work, name);
   await work
     .updateTable('envs')
-    .set({ desired_sha: null, pipeline: null, held_since: null, ...undecided, deleted_at: now })
+    .set({ desired_sha: null, previous_sha: null, pipeline: null, held_since: null, ...undecided, deleted_at: now })
     .where('name', '=', name)
     .execute();
 }

@@ -31,6 +31,7 @@ export const migrations: Record<string, Migration> = {
   '0026-same-bundles': { up: addSameBundles },
   '0027-host-names': { up: addHostNames },
   '0028-rollout-waits': { up: addRolloutWaits },
+  '0029-previous-bundles': { up: addPreviousBundles },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -610,6 +611,14 @@ function nameIn(checkIn: string | null): string {
 /** The wait of a rollout that operators were notified of. */
 async function addRolloutWaits({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('rollouts').addColumn('waiting_told', 'bigint').execute();
+}
+
+/** The bundle that was desired before, from the newest rollout of the desired one. */
+async function addPreviousBundles(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('envs').addColumn('previous_sha', 'text').execute();
+  await sql`update envs set previous_sha = (select previous_sha from rollouts
+    where rollouts.env = envs.name and rollouts.sha256 = envs.desired_sha and state = 'done'
+    order by created_at desc limit 1)`.execute(db);
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

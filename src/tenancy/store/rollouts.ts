@@ -121,6 +121,7 @@ export async function listCandidates(
   const rows = await work
     .selectFrom('backends')
     .select(['id', 'labels', 'state', 'rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
+    .select('applied_sha')
     .where('env', '=', env)
     .where('state', 'in', hostStates)
     .orderBy('id')
@@ -130,7 +131,8 @@ export async function listCandidates(
     const first = group.find(({ follower }) => follower === 0) ?? group[0];
     const labels = group.map((row) => JSON.parse(row.labels) as Labels);
     const hasJoined = first?.rollout_id === rolloutId && (first.rollout_wave ?? 0) < started;
-    const candidate = { ids: group.map(({ id }) => id), labels, hasJoined };
+    const applied = [...new Set(group.map(({ applied_sha }) => applied_sha))];
+    const candidate = { ids: group.map(({ id }) => id), labels, hasJoined, applied };
     const isActive = group.some(({ state }) => state === 'active');
     const isExcused = first?.rollout_id === rolloutId && first.rollout_outcome === 'excused';
     return { candidate, key: `${isExcused ? 2 : isActive ? 0 : 1}${digestOf(`${rolloutId} ${candidate.ids.join()}`)}` };
