@@ -81,7 +81,7 @@ const helpFooter = `
 Terms:
   bundle       compose files and a manifest.json, packed as one archive
   environment  hosts that run the same bundle
-  host         a machine with an agent; its record in the tenancy service is a backend
+  host         a machine with an agent; to the API it is a backend
   rollout      deployment to the hosts of an environment, one wave after another
 
 Exit codes:

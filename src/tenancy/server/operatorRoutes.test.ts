@@ -92,7 +92,7 @@ it.each([
     {},
     400,
     'REQUEST_INVALID',
-    /\.sort must be one of id, site, state, /,
+    /\.sort must be one of id, host_name, site, state, /,
   ],
   ['an unknown state', '/v1/backends?state=up', {}, 400, 'REQUEST_INVALID', /\.state must be one or more of created, /],
   [
