@@ -233,7 +233,7 @@ function isWholeVariable(text: string): boolean {
 
 /** Shells, and programs that run one of their arguments as a script; a version may follow. */
 const shells =
-  /^([a-z]*sh|hush|nu|xonsh|busybox|toybox|eval|xargs|parallel|find|watch|script|expect|sed|ed|vim?|gdb|sqlite3?|psql|mysql)$/i;
+  /^((|b|a|d|k|z|mk|pdk|ok|po|ya|rba|fi|c|tc|pw|hu|lk|elvi|o|y|xon)sh|nu|busybox|toybox|eval|xargs|parallel|find|watch|script|expect|sed|ed|vim?|gdb|sqlite3?)$/i;
 const interpreters =
   /^(python|pypy|node|nodejs|deno|bun|tsx|ts-node|perl|ruby|php|lua|luajit|[gmn]?awk|Rscript|R|julia|guile|tclsh|wish|groovy|jshell|erl|elixir|iex|racket|scala|octave|sbcl)$/;
 /** Programs that run another program: its name is the first word, or the second one. */
@@ -242,7 +242,7 @@ const wrappers =
 const wrappersWithWord =
   /^(su-exec|gosu|s6-setuidgid|nice|ionice|timeout|taskset|flock|chpst|setuser|setpriv|chroot|su|runuser|bundle|poetry|pipenv|uv|npm|yarn|pnpm|cargo|go)$/;
 /** Options whose value is a script in many programs. */
-const scriptOptions = /^-([a-z]*[cex]|-?(eval|exec|execute|expr|command|script))$/i;
+const scriptOptions = /^-([a-z]{0,2}[cex]|-?(eval|exec|execute|expr|command|script))$/i;
 
 /** The name of a program without its directory and version. */
 function programName(word: string): string {

@@ -28,6 +28,9 @@ describe('what a secret may decide on a host that requires signatures', () => {
     'image: a, command: [python3, app.py, --token, "${S}"]',
     'image: a, command: [sh, -c, "server $$S"], environment: {S: "${S}"}',
     'image: a, healthcheck: {test: [CMD, probe, "${S}"]}',
+    'image: a, command: [publish, "${S}"]',
+    'image: a, command: [server, -database, "${S}", -rule, "${S}"]',
+    'image: a, healthcheck: {test: [CMD, psql, -U, "${S}", -l]}',
   ])('%s is allowed', (service) => {
     expect(faultsOf(service)).toEqual([]);
   });
