@@ -40,6 +40,8 @@ describe('what a secret may decide on a host that requires signatures', () => {
     ['image: "app:${S:-1}"', 'image'],
     ['image: "app:${TAG:-${S}}"', 'image'],
     ['image: a, entrypoint: ["${S}"]', 'entrypoint'],
+    ['image: a, read_only: "${S}"', 'read_only'],
+    ['image: a, healthcheck: {test: [CMD, probe], disable: "${S}"}', 'healthcheck'],
     ['image: a, entrypoint: [server, "${S}"]', 'entrypoint'],
     ['image: a, command: ["${S}"]', 'command'],
     ['image: a, command: "server ${S}"', 'command'],
@@ -136,10 +138,13 @@ describe('what a secret may decide on a host that requires signatures', () => {
     expect(faultsOf(`image: a, ${service}`, secretTops)).toEqual([]);
   });
 
-  it('is not where a volume of the project is', () => {
-    const top = 'volumes: {data: {driver_opts: {device: "${S}"}}}';
+  it.each([
+    ['volumes: {data: {driver_opts: {device: "${S}"}}}', 'volume data'],
+    ['networks: {default: {internal: "${S}"}}', 'network default'],
+    ['networks: {n: {driver_opts: {com.docker.network.bridge.enable_icc: "${S}"}}}', 'network n'],
+  ])('is not a part of %s', (top, what) => {
     expect(faultsOf('image: a', top)).toEqual([
-      'volume data: it is decided by the secret S, which nobody signs (compose.yaml:2)',
+      `${what}: it is decided by the secret S, which nobody signs (compose.yaml:2)`,
     ]);
   });
 });

@@ -88,7 +88,7 @@ it('a secret makes a bundle that waits, and prints the commands that complete it
     0,
     [
       `next     deployctl bundle fetch ${made} --out ${made}.tar.gz`,
-      `next     deployctl bundle sign ${made}.tar.gz --key KEY`,
+      `next     deployctl bundle sign ${made}.tar.gz --key KEY --previous ${sha.slice(0, 12)}`,
       `next     deployctl signature add ${made} ${made}.tar.gz.sigstore.json`,
       `next     deployctl promote eu-1 ${made}`,
     ],
