@@ -113,7 +113,16 @@ const signedKeys = [
   ...['image', 'platform', 'pull_policy', 'entrypoint', 'working_dir', 'user', 'group_add', 'post_start', 'pre_start'],
   ...['pre_stop', 'volumes', 'volumes_from', 'tmpfs', 'configs', 'secrets', 'devices', 'device_cgroup_rules', 'gpus'],
   ...['cap_add', 'cap_drop', 'privileged', 'security_opt', 'sysctls', 'runtime', 'network_mode', 'pid', 'ipc', 'uts'],
-  ...['userns_mode', 'cgroup', 'cgroup_parent', 'use_api_socket', 'annotations', 'credential_spec', 'env_file'],
+  ...[
+    'read_only',
+    'userns_mode',
+    'cgroup',
+    'cgroup_parent',
+    'use_api_socket',
+    'annotations',
+    'credential_spec',
+    'env_file',
+  ],
 ];
 
 /**
@@ -145,17 +154,20 @@ export function validateSignedKeys(project: ComposeProject, { secrets, variables
     const owner = `service ${name}`;
     const keyed = signedKeys.flatMap((key) => refuse(owner, key, valuesAt(layers, key), signedCure));
     const resources = refuse(owner, 'deploy', valuesAt(layers, 'deploy', 'resources'), signedCure);
+    const disabled = refuse(owner, 'healthcheck', valuesAt(layers, 'healthcheck', 'disable'), signedCure);
     const programs = (['command', 'healthcheck'] as const).flatMap((key) =>
       refuse(owner, key, unsafeArguments(layers, key, secretIn), argumentCure),
     );
-    return [...keyed, ...resources, ...programs, ...filesThatRun(name, layers)];
+    return [...keyed, ...resources, ...disabled, ...programs, ...filesThatRun(name, layers)];
   });
-  const volumes = project.files.flatMap(({ root }) =>
-    entriesOf(valueAt(root, 'volumes')).flatMap(([name, volume]) =>
-      refuse(`volume ${name}`, 'it', [volume], signedCure),
+  const resources = project.files.flatMap(({ root }) =>
+    ['volume', 'network'].flatMap((kind) =>
+      entriesOf(valueAt(root, `${kind}s`)).flatMap(([name, definition]) =>
+        refuse(`${kind} ${name}`, 'it', [definition], signedCure),
+      ),
     ),
   );
-  const faults = [...new Map([...inServices, ...volumes].map((fault) => [fault.text, fault])).values()];
+  const faults = [...new Map([...inServices, ...resources].map((fault) => [fault.text, fault])).values()];
   return faults.length === 0 ? null : refusalWith('COMPOSE_REFUSED', faults);
 }
 

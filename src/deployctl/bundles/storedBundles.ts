@@ -189,7 +189,7 @@ function formatPushed(bundle: PushedBundle, file: string): string {
     ['bytes', String(size_bytes)],
     ...signatureFacts(bundle),
     ...warningFacts(warnings),
-    ...signatureStepFacts(bundle, file),
+    ...signatureStepFacts(bundle, { file }),
   ]);
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { isObject } from '../../core/json.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { path } from '../core/client.ts';
+import { type Api, path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { countOption, readValue } from '../core/input.ts';
 import { formatDoom, formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
@@ -90,7 +90,7 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
       json: { secrets, ...override },
       tries: 1,
     });
-    return { json, text: formatWritten(json.secrets, json) };
+    return { json, text: await formatWritten(api, json.secrets, json) };
   }
   const [key, data] = first;
   const target = path`/v1/envs/${env}/secrets/${key}`;
@@ -100,7 +100,7 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
     json: { data, ...override, ...(ifVersion !== undefined && { if_version: ifVersion }) },
     tries: 1,
   });
-  return { json, text: formatWritten([json], json) };
+  return { json, text: await formatWritten(api, [json], json) };
 }
 
 /** The secrets to set, with the files of their values; undefined for standard input. The error names no value. */
@@ -138,8 +138,13 @@ function parseJson(text: string): unknown {
   }
 }
 
-function formatWritten(secrets: WrittenSecrets['secrets'], made: Pick<WrittenSecret, 'bundle' | 'warnings'>): string {
-  const { bundle, warnings } = made;
+async function formatWritten(
+  api: Api,
+  secrets: WrittenSecrets['secrets'],
+  { bundle, warnings }: Pick<WrittenSecret, 'bundle' | 'warnings'>,
+): Promise<string> {
+  const awaits = bundle?.signature === 'awaiting signature';
+  const env = awaits ? await api.call<EnvDetails>({ method: 'GET', path: path`/v1/envs/${bundle.env}` }) : null;
   return formatFacts([
     ...secrets.flatMap(({ path, version }): [string, string][] => [
       ['secret', path],
@@ -147,7 +152,7 @@ function formatWritten(secrets: WrittenSecrets['secrets'], made: Pick<WrittenSec
     ]),
     ['bundle', bundle ? `${bundle.sha256}, sequence ${bundle.sequence}, ${stateOf(bundle)}` : 'none reads it'],
     ...warningFacts(warnings),
-    ...(bundle ? signatureStepFacts(bundle) : []),
+    ...(bundle ? signatureStepFacts(bundle, { previous: env?.desired_sha ?? null }) : []),
   ]);
 }
 

@@ -166,22 +166,34 @@ export function signatureFacts({ signature = 'not required', signers = [] }: Bun
   return [['signature', signature], ...signers.map((signer): [label: string, value: string] => ['signer', signer])];
 }
 
-/** The commands that finish a bundle which awaits signatures, for its archive in `file`, or after fetching it. */
-export function signatureSteps({ env, sha256 }: Pick<Bundle, 'env' | 'sha256'>, file?: string): string[] {
+/**
+ * The commands that finish a bundle which awaits signatures, for its archive in `file`, or after fetching it. A signer
+ * sees the differences from `previous`.
+ */
+export function signatureSteps(
+  { env, sha256 }: Pick<Bundle, 'env' | 'sha256'>,
+  { file, previous = null }: SignedArchive = {},
+): string[] {
   const sha = shortSha(sha256);
   const archive = quote(file ?? `${sha}.tar.gz`);
   return [
     ...(file === undefined ? [`deployctl bundle fetch ${sha} --out ${archive}`] : []),
-    `deployctl bundle sign ${archive} --key KEY`,
+    `deployctl bundle sign ${archive} --key KEY${previous === null ? '' : ` --previous ${shortSha(previous)}`}`,
     `deployctl signature add ${sha} ${archive}.sigstore.json`,
     `deployctl promote ${env} ${sha}`,
   ];
 }
 
 /** The same as facts, where they are needed. */
-export function signatureStepFacts(bundle: Bundle, file?: string): [label: string, value: string][] {
+export function signatureStepFacts(bundle: Bundle, archive: SignedArchive = {}): [label: string, value: string][] {
   if (bundle.signature !== 'awaiting signature') return [];
-  return signatureSteps(bundle, file).map((step) => ['next', step]);
+  return signatureSteps(bundle, archive).map((step) => ['next', step]);
+}
+
+interface SignedArchive {
+  file?: string;
+  /** Digest of the bundle that was desired before. */
+  previous?: string | null;
 }
 
 /** One word of a shell. */
