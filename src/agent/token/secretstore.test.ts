@@ -127,6 +127,15 @@ describe('a secret', () => {
     server.answerNext('secret', { status: 200, body: { data: { data: 'x', metadata: { version: 1 } } } });
     await expect(read()).rejects.toThrow('PROTOCOL_INVALID: secret: field data.data is not an object');
   });
+
+  test('of another version than the one that is asked for is PROTOCOL_INVALID', async () => {
+    server.secrets.put(path, { password: 'x' });
+    const edit = ({ data }: { data: { metadata: object } }) => ({
+      data: { ...data, metadata: { ...data.metadata, version: 9 } },
+    });
+    server.answerNext('secret', { edit });
+    await expect(read(1)).rejects.toThrow(`PROTOCOL_INVALID: ${path}: the answer is version 9 instead of 1`);
+  });
 });
 
 describe('the token', () => {

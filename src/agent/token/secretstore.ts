@@ -116,7 +116,11 @@ async function read({ send, secret, token, signal }: ReadRequest): Promise<respo
     tooLarge: tooLarge(path),
   } as const;
   const { status, json } = await send({ ...call, signal }, token);
-  if (status < 300) return responses.parseSecret(json);
+  if (status < 300) {
+    const found = responses.parseSecret(json);
+    if (version === null || version === 0 || found.version === version) return found; // 0 asks for the latest
+    throw failedFault('PROTOCOL_INVALID', `${path}: the answer is version ${found.version} instead of ${version}`);
+  }
   if (responses.isUpgrading(status, json)) throw offlineFault(`secretstore: ${path} is being upgraded`);
   throw unavailableSecret(`${path} field ${field}${version === null ? '' : ` version ${version}`}`, status, json);
 }
