@@ -192,8 +192,8 @@ describe('listing resource users', () => {
     imageId: 'sha256:1',
     mounts: ['/srv/x'],
     mounted: [
-      { path: '/srv/x', volume: null, isWritable: false },
-      { path: '', volume: 'data', isWritable: true },
+      { path: '/srv/x', volume: null, target: '', isWritable: false },
+      { path: '', volume: 'data', target: '', isWritable: true },
     ],
     volumes: ['data'],
     networks: ['bridge'],
