@@ -11,6 +11,7 @@ import {
 import { openFabric, type Fabric } from '../../fixtures/world/mesh/fabric.ts';
 import { noFaults, type FaultMode } from '../../fixtures/world/mesh/faultMode.ts';
 import { startRouter } from '../../fixtures/world/mesh/router.ts';
+import { sampleOf } from '../../fixtures/world/sampling/sample.ts';
 import { createMesh, type Mesh, MeshError } from './mesh.ts';
 
 /** Milliseconds within which a dial succeeds or fails. */
@@ -89,12 +90,14 @@ function ordersOf(one: string, other: string, good: string): string[][] {
 
 const urlOf = ({ port }: FaultyServer, protocol = 'https') => `${protocol}://127.0.0.1:${port}`;
 
+/** A third of the orders, of which three successive runs draw all. */
+const third = (orders: string[][][]) => sampleOf(orders.flat(), orders.length);
+
 describe.each(Object.keys(faultyControllers))('a controller that %s', (name) => {
   it('leaves time for a working one, with any third one, in any order', async () => {
     const first = urlOf(faulty.controllers.get(name)!);
-    const orders = [...faulty.controllers.values()].flatMap((other) =>
-      ordersOf(first, urlOf(other), fabric.controller.url),
-    );
+    const others = [...faulty.controllers.values()];
+    const orders = third(others.map((other) => ordersOf(first, urlOf(other), fabric.controller.url)));
     const meshes = await Promise.all(orders.map(meshAt));
     expect(await allEchoed(meshes)).toEqual(orders.map(() => 'words'));
     await expectClosed(...meshes);
@@ -102,14 +105,11 @@ describe.each(Object.keys(faultyControllers))('a controller that %s', (name) => 
 });
 
 describe.each(Object.keys(faultyRouters))('a router that %s', (name) => {
-  const rounds = () => {
+  it('leaves time for a working one, with any third one, in any order', async () => {
     const [good] = fabric.routers;
     const first = urlOf(faulty.routers.get(name)!, 'tls');
-    return [...faulty.routers.values()].flatMap((other) => ordersOf(first, urlOf(other, 'tls'), good!.address));
-  };
-
-  it('leaves time for a working one, with any third one, in any order', async () => {
-    const orders = rounds();
+    const others = [...faulty.routers.values()];
+    const orders = third(others.map((other) => ordersOf(first, urlOf(other, 'tls'), good!.address)));
     const waiting = [...orders];
     fabric.faultMode.routers = () => waiting.shift() ?? [];
     const mesh = await meshAt([fabric.controller.url]);
