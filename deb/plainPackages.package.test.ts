@@ -86,8 +86,9 @@ describe('on a Debian system', () => {
   });
 
   it('the unit is closed', async () => {
-    const output = await machine.ok('systemd-analyze security --threshold=16 deployd-tenancy.service');
-    expect(output).toMatch(/exposure level for deployd-tenancy\.service: 1\.[0-6] /);
+    // 0.2 of it for setpriority, by which the threads that check archives lower their priority
+    const output = await machine.ok('systemd-analyze security --threshold=18 deployd-tenancy.service');
+    expect(output).toMatch(/exposure level for deployd-tenancy\.service: 1\.[0-8] /);
   });
 
   it('a restart ends in order', async () => {
