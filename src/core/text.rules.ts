@@ -105,8 +105,7 @@ export function isDateTime(text: string): boolean {
 
 /** False for the 31st of November, which `Date` takes for the next day. */
 export function isDay(date: string): boolean {
-  const day = new Date(date);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
+  return /^\d{4}-\d\d-\d\d$/.test(date) && new Date(date).getUTCDate() === Number(date.slice(-2));
 }
 
 /** The formats of texts that schemas name. Compiled validators import them from here. */
