@@ -181,7 +181,8 @@ async function noteBackend({ store, secretstore }: WatchDependencies, id: string
   if (row === null) return;
   const write = (note: Note) =>
     secretstore.writeSecret({ env: notePlace, key: noteKey(note), data: { noted: 'true' } });
-  if (row.kits > 0) await write({ id, kind: 'kit', generation: row.generation });
+  // Not the newest generation: a restore skips some, and no host has a token of those.
+  if (row.kits > 0) await write({ id, kind: 'kit', generation: row.oldest_generation });
   if (['retiring', 'finishing', 'retired'].includes(row.state)) await write({ id, kind: 'retired' });
   if (row.locked_at === null) await secretstore.destroySecret(notePlace, noteKey({ id, kind: 'locked' }));
   else await write({ id, kind: 'locked' });
