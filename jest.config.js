@@ -1,10 +1,13 @@
 import { availableParallelism } from 'node:os';
+import { restingSuites } from './fixtures/world/sampling/turns.ts';
+
+const resting = restingSuites(process.env);
 
 /** A suite is a project: `--selectProjects NAME` runs it (see package.json). The kind of a test stands in its file name. */
 const suite = (displayName, testMatch, more = {}) => ({
   displayName,
   testMatch: testMatch.map((pattern) => `<rootDir>/${pattern}`),
-  testPathIgnorePatterns: ['/node_modules/'],
+  testPathIgnorePatterns: ['/node_modules/', ...resting],
   testEnvironment: '<rootDir>/fixtures/world/jest/environment.mjs',
   testEnvironmentOptions: { customExportConditions: ['node', 'node-addons', 'development'] },
   extensionsToTreatAsEsm: ['.ts'],
@@ -17,11 +20,14 @@ const withEngine = {
   globalTeardown: '<rootDir>/fixtures/world/engine/after.mjs',
 };
 
+for (const file of resting) process.stderr.write(`not drawn by SEED=${process.env.SEED}: ${file}\n`);
+
 export default {
   projects: [
     suite('fast', ['{machines,src,fixtures,install,deb}/**/*.test.ts'], {
       testPathIgnorePatterns: [
         '/node_modules/',
+        ...resting,
         '\\.(arm64|engine|package|play|browser|peer|leak)\\.test\\.ts$',
         '/fixtures/suites/(disk|fuzz|network)/',
       ],
