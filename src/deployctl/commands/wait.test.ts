@@ -6,6 +6,7 @@ const desired = 'a'.repeat(64);
 const report = (report_id: string, outcome: string) => ({
   report_id,
   outcome,
+  received_at: '2026-11-30T12:00:01.000Z',
   desired_sha: desired,
   code: 'COMPOSE_REFUSED',
   detail: 'service web: build',
@@ -20,7 +21,7 @@ let rollout: object;
 beforeEach(async () => {
   env = { name: 'eu-1', desired_sha: desired };
   backend = { id, site: 'berlin', state: 'active', healthy: true, applied_sha: null, desired_sha: desired };
-  Object.assign(backend, { host_name: 'web-3', last_report: null });
+  Object.assign(backend, { host_name: 'web-3', last_report: null, desired_since: '2026-11-30T12:00:00.000Z' });
   others = [];
   rollout = {};
   api = await startScriptedApi(({ path }) => ({ status: 200, body: bodyOf(path) }));
@@ -53,7 +54,10 @@ it('asks for the active and the offline hosts of the env', async () => {
 });
 
 it('ends with 1 after the timeout, and names who is late', async () => {
-  Object.assign(backend, { last_report: report('r1', 'failed'), trouble: 'failed' });
+  Object.assign(backend, {
+    trouble: 'failed',
+    last_report: { ...report('r1', 'failed'), desired_sha: 'b'.repeat(64) },
+  });
   const { exit, stderr } = await wait('eu-1', () => undefined, '--timeout', '12');
   expect(exit).toBe(1);
   expect(stderr.split('\n').slice(0, -1)).toEqual([
@@ -81,13 +85,22 @@ it.each(['refused', 'failed', 'unhealthy'])(
   },
 );
 
-it('takes an old refusal of the eleventh host that it waits for as old', async () => {
-  others = Array.from({ length: 12 }, (_, index) => ({
-    ...{ ...backend, id: `${index}`.padStart(8, '0'), last_report: report(`r${index}`, 'refused'), trouble: 'refused' },
-  }));
+it('names all hosts that fail, each with its reason and the last lines of its output', async () => {
+  const failed = { ...report('r', 'failed'), output_tail: 'one\ntwo\n' };
+  others = ['00000001', '00000002'].map((id) => ({ ...backend, id, last_report: failed, trouble: 'failed' }));
   backend['applied_sha'] = desired;
-  const done = () => others.splice(0, 3);
-  expect(await wait('eu-1', done)).toMatchObject({ exit: 0 });
+  const { exit, stderr } = await wait('eu-1', () => expect('waited').toBe('never'));
+  expect(exit).toBe(1);
+  expect(stderr.split('\n').slice(1, -1)).toEqual([
+    'deployctl: FAILED: 2 hosts fail',
+    ...['00000001', '00000002'].flatMap((id) => [
+      `  web-3 (${id}, site berlin): failed: COMPOSE_REFUSED: service web: build`,
+      '    one',
+      '    two',
+    ]),
+    '  → `deployctl reports web-3`',
+    '  → `deployctl reports web-3`',
+  ]);
 });
 
 it.each<[string, object, RegExp]>([
@@ -143,12 +156,13 @@ it('lists laptops that are asleep, and servers that are offline if that is allow
 
 it('does not succeed while a rollout soaks, and ends when it is halted', async () => {
   backend['applied_sha'] = desired;
-  rollout = { state: 'soaking' };
+  const plan = { started: 0, waves: [], failed_hosts: [] };
+  rollout = { state: 'soaking', ...plan };
   expect(await wait('eu-1', () => (rollout = { state: 'done' }))).toMatchObject({
     ...{ exit: 0, stdout: '1 of 1 host runs aaaaaaaaaaaa\n' },
     stderr: '1 of 1 host runs aaaaaaaaaaaa; the rollout is soaking\n',
   });
-  rollout = { state: 'halted', halted_by: 'failures' };
+  rollout = { state: 'halted', halted_by: 'failures', ...plan };
   const halted = 'ROLLOUT_HALTED: the rollout of eu-1 is halted by failures';
   expect(await wait('eu-1', () => undefined)).toMatchObject({
     exit: 1,
@@ -167,10 +181,77 @@ it.each([
   expect(outcome).toMatchObject({ exit, stderr: expect.stringContaining(text) as string });
 });
 
-it('does not take a refusal of before for one of now', async () => {
-  backend['last_report'] = report('r1', 'refused');
-  const outcome = await wait('eu-1', () => (backend['applied_sha'] = desired));
-  expect(outcome).toMatchObject({ exit: 0 });
+it('counts a failure of after the promotion, also if it arrived before the wait, and none of before', async () => {
+  Object.assign(backend, { last_report: report('r1', 'refused'), trouble: 'refused' });
+  expect(await wait('eu-1', () => undefined)).toMatchObject({
+    exit: 1,
+    stderr: expect.stringContaining('REFUSED') as string,
+  });
+  backend['desired_since'] = '2026-11-30T12:00:02.000Z';
+  expect(await wait('eu-1', () => (backend['applied_sha'] = desired))).toMatchObject({ exit: 0 });
+});
+
+describe('rollout wait', () => {
+  const follow = (onSleep: () => unknown, ...more: string[]) =>
+    deployctl(['rollout', 'wait', 'eu-1', ...more], { env: api.home.env, clock: sleeplessClock(onSleep) });
+  const of = (state: string, facts: object = {}) => ({
+    ...{ id: 'r1', env: 'eu-1', sha256: desired, state, started: 1, waves: [{}, {}], failed_hosts: [] },
+    ...facts,
+  });
+
+  it('waits until the rollout is done, and lets it decide how many hosts may fail', async () => {
+    Object.assign(backend, { last_report: report('r1', 'failed'), trouble: 'failed' });
+    rollout = of('updating');
+    const done = () => {
+      rollout = of('done');
+      Object.assign(backend, { applied_sha: desired, trouble: null });
+    };
+    expect(await follow(done)).toEqual({
+      exit: 0,
+      stderr: '0 of 1 host runs aaaaaaaaaaaa; the rollout is updating, wave 1 of 2\n',
+      stdout: '1 of 1 host runs aaaaaaaaaaaa\n',
+    });
+  });
+
+  it.each<[string, () => unknown, number, RegExp]>([
+    [
+      'is halted, with the reason of each failed host',
+      () => {
+        Object.assign(backend, { last_report: { ...report('r1', 'failed'), output_tail: 'boom\n' } });
+        rollout = of('halted', { halted_by: 'failures', failed_hosts: [{ id, site: 'berlin' }] });
+      },
+      1,
+      /ROLLOUT_HALTED: .* by failures\n {2}web-3 .*: COMPOSE_REFUSED: service web: build\n {2}boom\n/,
+    ],
+    ['is aborted', () => (rollout = of('aborted')), 1, /ROLLOUT_ABORTED/],
+    ['is followed by another one', () => (rollout = of('updating', { id: 'r2' })), 3, /DESIRED_DIFFERS/],
+    [
+      'has left a host that fails',
+      () => {
+        Object.assign(backend, { last_report: report('r1', 'failed'), trouble: 'failed' });
+        rollout = of('done');
+      },
+      1,
+      /FAILED: web-3/,
+    ],
+    ['waits for a host that is held', () => (backend['deferred_by'] = 'hold'), 1, /HOST_HELD/],
+    ['does not end in time', () => undefined, 1, /TIMEOUT/],
+  ])('ends when the rollout %s', async (_what, happens, exit, text) => {
+    rollout = of('updating');
+    const outcome = await follow(happens, '--timeout', '12');
+    expect(outcome).toMatchObject({ exit, stdout: '', stderr: expect.stringMatching(text) as string });
+  });
+
+  it('does not wait for the bundle of the environment while another one is rolled out to it', async () => {
+    env.desired_sha = null;
+    rollout = of('soaking');
+    backend['applied_sha'] = desired;
+    const done = () => {
+      rollout = of('done');
+      env.desired_sha = desired;
+    };
+    expect(await wait('eu-1', done, '--bundle', desired)).toMatchObject({ exit: 0 });
+  });
 });
 
 it('outlives a service that is away, until the timeout', async () => {
