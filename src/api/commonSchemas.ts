@@ -32,6 +32,11 @@ export const Labels = Type.Record(
   Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$' }),
   { propertyNames: { pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }, maxProperties: 32 },
 );
+/** Labels to add or to change, and names of labels to remove. */
+export const LabelChanges = Body({
+  set: Type.Optional(Labels),
+  remove: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 32 })),
+});
 /** Entries of a page without another wish. */
 export const DEFAULT_LIMIT = 100;
 /** Entries of a page. */

@@ -1,26 +1,31 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../core/commandLine.ts';
 import { addBackend } from './commands/backend.ts';
+import { addStatus } from './commands/status.ts';
 import { addWait } from './commands/wait.ts';
+import { addDeploy } from './commands/deploy.ts';
 import { addBundle } from './bundles/bundle.ts';
 import { addPush, addSignature } from './bundles/storedBundles.ts';
 import { createRun, type Run } from './config/session.ts';
 import { type Exit, exits, type Io } from './core/ctlError.ts';
-import { addEnv, addPromote } from './commands/env.ts';
+import { addEnv, addPromote, addRestore } from './commands/env.ts';
 import { addKit, addReports, addRetire } from './commands/host.ts';
-import { addLogin, addWhoAmI } from './commands/login.ts';
-import { addAudit, addOperator, addSession } from './commands/people.ts';
-import { addRestore } from './commands/restore.ts';
+import { addAudit, addLogin, addOperator, addSession, addWhoAmI } from './commands/people.ts';
 import { addRollback, addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addWebhook } from './commands/webhook.ts';
 import { allowSlowConnections } from '../core/connector.ts';
 
-/** The command line; help, manual page and completions are generated from it. */
-export function createProgram(run: Run): Command {
-  const program = new Command('deployctl')
-    .description('Manages a deployd fleet: bundles, environments, hosts, secrets and rollouts.')
-    .version(version, '--version', 'print the version')
+/**
+ * The command line; help, manual page and completions are generated from it. Some commands have an option `--version`
+ * too: for them, the program must not take it.
+ */
+export function createProgram(run: Run, { hasVersion = true }: { hasVersion?: boolean } = {}): Command {
+  const program = new Command('deployctl').description(
+    'Manages a deployd fleet: bundles, environments, hosts, secrets and rollouts.',
+  );
+  if (hasVersion) program.version(version, '--version', 'print the version');
+  program
     .helpOption('--help', 'show this help')
     .helpCommand(false)
     .option('--url <url>', 'URL of the tenancy service (DEPLOYCTL_URL)')
@@ -43,7 +48,10 @@ export async function runCli(args: string[], io: Io): Promise<Exit> {
   let exit: Exit = exits.done;
   // A reader that stops early, such as `head`, is not an error.
   for (const stream of [io.stdout, io.stderr]) stream.on('error', () => undefined);
-  const program = createProgram(createRun(io, (code) => (exit = code)));
+  const run = createRun(io, (code) => (exit = code));
+  const before = args.slice(0, Math.max(0, args.indexOf('--version')));
+  const hasVersion = before.length === 0 || !createProgram(run).commands.some((each) => before.includes(each.name()));
+  const program = createProgram(run, { hasVersion });
   configureOutput(program, io);
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -65,9 +73,11 @@ const commands = [
   addPush,
   addSignature,
   addPromote,
+  addDeploy,
   addRollout,
   addRollback,
   addWait,
+  addStatus,
   addSecret,
   addReports,
   addWebhook,

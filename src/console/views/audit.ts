@@ -68,6 +68,11 @@ export function auditTable(
     { heading: 'Who', cell: ({ actor }) => link({ actor }, html`<span class="target">${actor}</span>`) },
     { heading: 'Act', cell: ({ act }) => link({ act }, html`<code>${act}</code>`) },
     { heading: 'On what', cell: ({ target }) => html`<span class="target">${target}</span>` },
+    {
+      heading: 'Change',
+      cell: ({ before, after }) =>
+        after === null ? '–' : html`<span class="target">${before ?? '–'} → ${after}</span>`,
+    },
     { heading: 'Env', cell: ({ env }) => env ?? '–' },
     { heading: 'From', cell: ({ address }) => address ?? 'the service' },
     {

@@ -28,10 +28,16 @@ import { addBundleImport } from './bundleImport.ts';
 import { addBundleSign } from './bundleSign.ts';
 import { addBundleFetch, addStoredBundles, downloadArchive } from './storedBundles.ts';
 
-interface PackOptions {
-  policy?: string;
+interface PackOptions extends ContentOptions {
   out?: string;
   next?: boolean;
+}
+
+/** How the directory of a bundle is read. */
+export interface ContentOptions {
+  policy?: string;
+  /** Takes the place of the version in the manifest. */
+  version?: string;
 }
 
 const { signal } = new AbortController();
@@ -51,6 +57,7 @@ export function addBundle(program: Command, run: Run): void {
     .argument('<directory>', 'directory with manifest.json and the compose files that it names')
     .option('--out <file>', 'archive to create (default: DIRECTORY.tar.gz)')
     .option('--next', 'use the next sequence number of the environment, which the service reserves')
+    .option('--version <version>', versionOption)
     .option('--policy <file>', policyOption)
     .action(run(pack));
   addBundleSign(bundle, run, readSide);
@@ -65,11 +72,10 @@ async function pack(session: Session, [dir]: [string], options: PackOptions): Pr
   if (file.startsWith(`${resolve(dir)}${sep}`)) {
     throw usageError('OUT_INVALID', `${file} would be a part of the bundle`, 'name another file by --out');
   }
-  const { text, manifest } = await readUnrefused(session, dir, readPolicy(options.policy));
-  const { env, name, version } = manifest;
-  const sequence = next ? await reserveSequence(session, env) : manifest.sequence;
-  const packed = next ? changeManifest(text, () => ({ sequence })) : text;
-  const { sha256, sizeBytes, leftOut } = await packInto(file, { dir, manifest: packed });
+  const content = await readContent(session, dir, options);
+  const { env, name, version } = content.manifest;
+  const sequence = next ? await reserveSequence(session, env) : content.manifest.sequence;
+  const { sha256, sizeBytes, leftOut } = await packWith(file, content, sequence);
   const json = { file, sha256, size_bytes: sizeBytes, env, name, version, sequence, left_out: leftOut };
   const facts: [string, string | null][] = [
     ['bundle', `${name} ${version}, sequence ${sequence}, for environment ${env}`],
@@ -79,6 +85,37 @@ async function pack(session: Session, [dir]: [string], options: PackOptions): Pr
     ['left out', formatLeftOut(leftOut)],
   ];
   return { json, text: formatFacts(facts) };
+}
+
+/** The directory of a bundle, with its manifest. */
+export interface BundleContent {
+  dir: string;
+  text: string;
+  manifest: Manifest;
+}
+
+/** Reads the directory of a bundle; throws what hosts would refuse. */
+export async function readContent(
+  session: Session,
+  dir: string,
+  { policy, version }: ContentOptions,
+): Promise<BundleContent> {
+  const { text, manifest } = await readUnrefused(session, dir, readPolicy(policy));
+  if (version === undefined) return { dir, text, manifest };
+  const changed = changeManifest(text, () => ({ version }));
+  const parsed = parseManifest(changed, manifest.env);
+  if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
+  return { dir, text: changed, manifest: parsed.manifest };
+}
+
+/** Packs the directory of a bundle with a sequence; the archive replaces an existing file. */
+export function packWith(
+  file: string,
+  { dir, text, manifest }: BundleContent,
+  sequence: number,
+): Promise<PackedBundle & { leftOut: LeftOut }> {
+  const packed = sequence === manifest.sequence ? text : changeManifest(text, () => ({ sequence }));
+  return packInto(file, { dir, manifest: packed });
 }
 
 /**
@@ -118,7 +155,7 @@ function unfinished(dir: string): CtlError {
 const noneLeftOut: LeftOut = { count: 0, paths: [] };
 
 /** Reserves the next sequence; throws PROTOCOL_INVALID for a number that no bundle may have. */
-async function reserveSequence(session: Session, env: string): Promise<number> {
+export async function reserveSequence(session: Session, env: string): Promise<number> {
   const api = await session.api();
   const { sequence } = await api.call<{ sequence?: unknown }>({ method: 'POST', path: path`/v1/envs/${env}/sequence` });
   if (Number.isInteger(sequence) && Number(sequence) >= 1 && Number(sequence) <= maxPushedSequence)
@@ -208,8 +245,11 @@ interface VerifyOptions {
   signatures?: string[];
 }
 
-/** The value of the option `--policy` of several commands. */
-const policyOption = 'file with the key `policy` of config.yaml: check the bundle like a host with this policy';
+/** The description of the option `--version`. */
+export const versionOption = 'version of the bundle, in place of the one in its manifest';
+
+/** The description of the option `--policy` of several commands. */
+export const policyOption = 'file with the key `policy` of config.yaml: check the bundle like a host with this policy';
 
 /** `deployctl bundle verify`. */
 function addBundleVerify(bundle: Command, run: Run): void {
@@ -226,7 +266,7 @@ function addBundleVerify(bundle: Command, run: Run): void {
     .action(run(verify));
 }
 
-async function verify(_: Session, [place]: [string], options: VerifyOptions): Promise<Result> {
+export async function verify(_: Session, [place]: [string], options: VerifyOptions): Promise<Result & { json: Plan }> {
   const { trust, signatures = [`${place}.sigstore.json`] } = options;
   if (trust === undefined && options.signatures)
     throw usageError('TRUST_MISSING', 'signatures need trusted signers to verify them', 'name a file with --trust');
@@ -267,7 +307,7 @@ async function diff(session: Session, [before, after]: [string, string]): Promis
 }
 
 /** A file of the name of a digest is that file. */
-function isDigest(place: string): boolean {
+export function isDigest(place: string): boolean {
   return /^[0-9a-f]{8,64}$/.test(place) && !existsSync(place);
 }
 
@@ -289,7 +329,7 @@ async function findStored(api: Api, begins: string): Promise<BundleDetails> {
 }
 
 /** A bundle whose manifest and compose files can be read, whatever else a host would refuse of it. */
-async function readSide(session: Session, place: string): Promise<DiffSide> {
+export async function readSide(session: Session, place: string): Promise<DiffSide> {
   if (!isDigest(place)) return readSideAt(place);
   const api = await session.api();
   const dir = await mkdtemp(join(tmpdir(), 'deployctl-'));

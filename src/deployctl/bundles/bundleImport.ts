@@ -52,7 +52,7 @@ import { CtlError, exits, usageError, withBundleFaults } from '../core/ctlError.
 import { collectOption } from '../core/input.ts';
 import { formatFacts, harmless } from '../core/table.ts';
 
-interface ImportOptions {
+export interface ImportOptions {
   env: string;
   out?: string;
   name?: string;
@@ -96,7 +96,7 @@ export function addBundleImport(bundle: Command, run: Run): void {
     .action(run(importBundle));
 }
 
-async function importBundle(session: Session, [path]: [string], options: ImportOptions): Promise<Result> {
+export async function importBundle(session: Session, [path]: [string], options: ImportOptions): Promise<Result> {
   return withBundleFaults(async () => {
     const { directory, file } = await placesOf(path);
     const out = options.out === undefined ? null : resolve(options.out);

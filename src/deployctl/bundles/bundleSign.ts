@@ -10,6 +10,7 @@ import { validateSignedKeys } from '../../bundle/plan/variables.rules.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
+import type { BundleClaim } from '../../signatures/trust.ts';
 import type { AskPassword } from '../../signatures/sign/privateKey.ts';
 import type { NewSignature, Signer } from '../../signatures/sign/signBundle.ts';
 import type { Result, Run, Session } from '../config/session.ts';
@@ -19,7 +20,7 @@ import { readAnswer, readHidden, readSmallFile } from '../core/input.ts';
 import { formatFacts, harmless } from '../core/table.ts';
 import { type KeylessOptions, signByIdentity } from './keyless.ts';
 
-interface SignOptions extends KeylessOptions {
+export interface SignOptions extends KeylessOptions {
   keyless?: boolean;
   key?: string;
   passwordFile?: string;
@@ -28,6 +29,32 @@ interface SignOptions extends KeylessOptions {
   yes?: boolean;
   out?: string;
   force?: boolean;
+}
+
+/** How `deployctl deploy` signs. */
+export interface SigningOptions {
+  signKey?: string;
+  signCommand?: string;
+  publicKey?: string;
+  passwordFile?: string;
+  yes?: boolean;
+}
+
+/** The options with which `sign` does the same; null if no signer was named. A command is run by a shell. */
+export function signOptionsOf({
+  signKey: key,
+  signCommand,
+  ...options
+}: SigningOptions): { command: string[]; options: SignOptions } | null {
+  if (key === undefined && signCommand === undefined) return null;
+  const command = signCommand === undefined ? [] : ['sh', '-c', signCommand];
+  const { publicKey, passwordFile, yes } = options;
+  const more = {
+    ...(publicKey !== undefined && { publicKey }),
+    ...(passwordFile !== undefined && { passwordFile }),
+    ...(yes !== undefined && { yes }),
+  };
+  return { command, options: { ...more, ...(key !== undefined && { key }) } };
 }
 
 /** Reads a bundle for a comparison: an archive, a directory, or the digest of a bundle in the tenancy service. */
@@ -70,11 +97,12 @@ export function addBundleSign(bundle: Command, run: Run, readSide: ReadSide): vo
     );
 }
 
-async function sign(
+/** Signs an archive after a look at its content; returns the file of the signature. */
+export async function sign(
   session: Session,
   operands: [string, string[]],
   options: SignOptions & { readSide: ReadSide },
-): Promise<Result> {
+): Promise<Result & { json: { file: string; sha256: string; signer: string } & BundleClaim }> {
   const [archive, command] = operands;
   const { out: file = `${archive}.sigstore.json`, force = false } = options;
   if (!force && existsSync(file)) throw fileExists(file);

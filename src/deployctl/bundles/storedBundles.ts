@@ -173,12 +173,18 @@ export function addPush(program: Command, run: Run): void {
 
 async function push(session: Session, [file]: [string], options: { signature?: string[] }): Promise<Result> {
   const signatures = (options.signature ?? []).map(readSignature);
-  const sha256 = await sha256Of(file);
   const api = await session.api();
-  const upload = () => openUpload(file);
-  const pushed = await api.call<PushedBundle>({ method: 'PUT', path: '/v1/bundles', query: { sha256 }, upload });
-  const json = signatures.length === 0 ? pushed : { ...pushed, ...(await addSignatures(api, sha256, signatures)) };
+  const pushed = await pushArchive(api, file);
+  const json =
+    signatures.length === 0 ? pushed : { ...pushed, ...(await addSignatures(api, pushed.sha256, signatures)) };
   return { json, text: formatPushed(json, file) };
+}
+
+/** Uploads an archive. */
+export async function pushArchive(api: Api, file: string): Promise<PushedBundle> {
+  const sha256 = await sha256Of(file);
+  const upload = () => openUpload(file);
+  return api.call<PushedBundle>({ method: 'PUT', path: '/v1/bundles', query: { sha256 }, upload });
 }
 
 function formatPushed(bundle: PushedBundle, file: string): string {

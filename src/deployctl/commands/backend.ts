@@ -1,11 +1,23 @@
 import { type Command, Option } from 'commander';
-import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import type { ToldHold } from '../../api/checkIn.rules.ts';
 import { parseLabels } from '../../api/rolloutPlan.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, hostIdOf, path, readHost, readPages } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
-import { collectOption, countOption, formatLabels, requireEnv, unknownFilter } from '../core/input.ts';
+import {
+  type BulkOptions,
+  chooseHosts,
+  collectOption,
+  countOption,
+  filterQuery,
+  forEachHost,
+  formatLabels,
+  type HostFilter,
+  hostFilters,
+  requireEnv,
+  requireNoFilter,
+  unknownFilter,
+} from '../core/input.ts';
 import {
   describeHost,
   formatAge,
@@ -42,12 +54,14 @@ export function addBackend(program: Command, run: Run): void {
     .option('--laptop', 'the host may be offline for a long time')
     .option('--label <name=value>', 'label to select hosts of a rollout by; repeatable', collectOption)
     .action(run(createBackend));
-  backend
+  const label = backend
     .command('label')
-    .description('Replace the labels of a host')
-    .argument('<host>', hostArgument)
-    .argument('[labels...]', 'labels as NAME=VALUE; without any, all labels are removed')
-    .action(run(labelBackend));
+    .description('Change labels of a host, or of all hosts that match filters')
+    .argument('[host]', hostArgument)
+    .argument('[labels...]', 'labels as NAME=VALUE, which replace all labels; without any, all are removed')
+    .option('--add <name=value>', 'label to add or to change; the others stay; repeatable', collectOption)
+    .option('--remove <name>', 'label to remove; the others stay; repeatable', collectOption);
+  hostFilters(label).option('--confirm', 'do not ask before changing several hosts').action(run(labelBackend));
 }
 
 async function showBackend(session: Session, [host]: [string]): Promise<Result> {
@@ -75,13 +89,39 @@ interface NewBackendOptions {
   label?: string[];
 }
 
-async function labelBackend(session: Session, [host, words]: [string, string[]]): Promise<Result> {
-  const labels = readLabels(words);
+interface LabelOptions extends BulkOptions {
+  add?: string[];
+  remove?: string[];
+}
+
+async function labelBackend(
+  session: Session,
+  [host, words]: [string | undefined, string[]],
+  { add = [], remove = [], ...options }: LabelOptions,
+): Promise<Result> {
+  const isChange = add.length + remove.length > 0;
+  if (isChange && words.length > 0)
+    throw usageError('LABEL_INVALID', 'give all labels, or changes with --add and --remove, not both');
+  const json = isChange ? { set: readLabels(add), remove } : { labels: readLabels(words) };
+  const change = (api: Api, id: string) =>
+    api.call<BackendDetails>({
+      method: isChange ? 'POST' : 'PUT',
+      path: path`/v1/backends/${id}/labels`,
+      json,
+      ...(isChange && { tries: 1 as const }),
+    });
   const api = await session.api();
-  const id = await hostIdOf(api, host);
-  const call = { method: 'PUT', path: path`/v1/backends/${id}/labels`, json: { labels } } as const;
-  const json = await api.call<BackendDetails>(call);
-  return { json, text: formatBackend(json, session.nowMs) };
+  if (host !== undefined) {
+    requireNoFilter(options);
+    const changed = await change(api, await hostIdOf(api, host));
+    return { json: changed, text: formatBackend(changed, session.nowMs) };
+  }
+  if (!isChange) throw usageError('LABEL_INVALID', 'several hosts are changed with --add and --remove');
+  const chosen = await chooseHosts(session, options, 'change the labels of');
+  return forEachHost(chosen, async ({ id }) => {
+    const { labels = {} } = await change(api, id);
+    return { json: { labels }, line: formatLabels(labels) || 'no labels' };
+  });
 }
 
 function readLabels(words: string[]): Record<string, string> {
@@ -172,28 +212,7 @@ const sortColumns = ['id', 'host_name', 'site', 'state', 'last_seen_at', 'agent_
 
 /** `deployctl host list`. */
 function addBackendList(backend: Command, run: Run): void {
-  backend
-    .command('list')
-    .description('List hosts')
-    .option('--env <env>', 'only of this environment')
-    .addOption(
-      new Option('--state <state...>', 'only hosts in these states').choices(Object.keys(lifeOfBackend.states)),
-    )
-    .option(
-      '--search <text>',
-      'text in the name, the site, a label or the agent version, or at the beginning of the id',
-    )
-    .option('--behind', 'only hosts that do not run the desired bundle')
-    .option('--sick', 'only hosts that are unhealthy, or whose latest report is a failure')
-    .option('--cloned', 'only hosts whose token another host uses too')
-    .addOption(
-      new Option('--deferred-by <what>', 'only hosts that are paused by a hold or a maintenance window').choices([
-        'hold',
-        'window',
-      ]),
-    )
-    .option('--differs', 'only hosts whose settings differ from the settings of their environment')
-    .option('--swarm <id>', 'only managers of this swarm')
+  hostFilters(backend.command('list').description('List hosts'))
     .addOption(new Option('--sort <column>', 'column to sort by').choices(sortColumns))
     .option('--reverse', 'sort in descending order')
     .option('--limit <count>', 'maximum number of entries', countOption)
@@ -203,9 +222,9 @@ function addBackendList(backend: Command, run: Run): void {
 async function listBackends(
   session: Session,
   _operands: [],
-  { limit = Infinity, ...options }: ListOptions,
+  { limit = Infinity, sort, reverse, ...options }: ListOptions,
 ): Promise<Result> {
-  const query = queryOf(options);
+  const query = { ...filterQuery(options), sort: reverse ? `-${sort ?? 'id'}` : sort };
   const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit } as const;
   const api = await session.api();
   const json = await readPages<'backends', Backend>(api, call);
@@ -269,36 +288,10 @@ function formatSwarmCell({ swarm = null }: Backend): string {
   return swarm === null ? '-' : `${swarm.id}${swarm.leader ? ' leader' : ''}`;
 }
 
-interface ListOptions {
-  env?: string;
-  state?: string[];
-  search?: string;
-  behind?: true;
-  sick?: true;
-  cloned?: true;
-  deferredBy?: string;
-  differs?: true;
-  swarm?: string;
+interface ListOptions extends HostFilter {
   sort?: string;
   reverse?: true;
   limit?: number;
-}
-
-/** Options that are not set are left out: a service of an older version knows only `env` and one `state`. */
-function queryOf({
-  env,
-  state,
-  search,
-  sort,
-  reverse,
-  ...conditions
-}: ListOptions): Record<string, string | undefined> {
-  const { behind, sick, cloned, deferredBy: deferred_by, differs, swarm } = conditions;
-  const order = reverse ? `-${sort ?? 'id'}` : sort;
-  const flags = { behind, sick, cloned, differs };
-  const chosen = Object.fromEntries(Object.entries(flags).map(([name, isChosen]) => [name, isChosen && 'true']));
-  const condition = { ...chosen, deferred_by, swarm };
-  return { env, state: state?.join(','), q: search, ...condition, sort: order };
 }
 
 /** `deployctl host lock|unlock`. */

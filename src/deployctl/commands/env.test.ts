@@ -12,6 +12,7 @@ it('creates, shows, lists and deletes envs', async () => {
     name: 'eu-1',
     production: true,
     desired_sha: null,
+    desired_since: null,
     held_since: null,
     last_sequence: 0,
     backends: expect.any(Object) as object,

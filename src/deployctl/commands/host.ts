@@ -3,10 +3,19 @@ import { type Command, Option } from 'commander';
 import { type BackendState, remainingStates } from '../../../machines/backend.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
 import { type Api, hostIdOf, path, readHost, readPages } from '../core/client.ts';
-import { CtlError, exits } from '../core/ctlError.ts';
+import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { signerLines } from '../../signatures/signatureFiles.ts';
 import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
-import { countOption, readAnswer } from '../core/input.ts';
+import {
+  type BulkOptions,
+  chooseHosts,
+  countOption,
+  forEachHost,
+  hostFilters,
+  readAnswer,
+  requireNoFilter,
+} from '../core/input.ts';
+import { failureCodes, reasonOf, tailOf } from './convergence.ts';
 import {
   describeHost,
   formatAge,
@@ -34,19 +43,37 @@ export const hostArgument = 'name of the host, or its id, of which 8 characters 
 
 /** `deployctl kit`. */
 export function addKit(program: Command, run: Run): void {
-  program
+  const command = program
     .command('kit')
     .description('Create new credentials for a host and print its install command; earlier credentials become invalid')
-    .argument('<host>', hostArgument)
+    .argument('[host]', `${hostArgument}; without it, all hosts that match the options`)
     .option('--output <directory>', 'write the credentials to files in this directory, and print only the command')
-    .option('--show', 'print the credentials even to a terminal')
-    .action(run(kit));
+    .option('--show', 'print the credentials even to a terminal');
+  hostFilters(command).option('--confirm', 'do not ask before changing several hosts').action(run(kit));
 }
 
-async function kit(session: Session, [host]: [string], options: RevealOptions): Promise<Result> {
-  requireDestination(session, options);
+async function kit(
+  session: Session,
+  [host]: [string | undefined],
+  options: RevealOptions & BulkOptions,
+): Promise<Result> {
+  const { output } = options;
   const api = await session.api();
-  const id = await hostIdOf(api, host);
+  if (host !== undefined) {
+    requireNoFilter(options);
+    requireDestination(session, options);
+    return revealKit(session, await hostIdOf(api, host), options);
+  }
+  if (output === undefined) throw usageError('TERMINAL', 'the kits of several hosts need --output DIRECTORY');
+  const chosen = await chooseHosts(session, options, 'create new credentials for');
+  return forEachHost(chosen, async ({ id }) => {
+    const { json } = await revealKit(session, id, { output: join(output, id) });
+    return { json, line: (json as InstallKit).command };
+  });
+}
+
+async function revealKit(session: Session, id: string, options: RevealOptions): Promise<Result> {
+  const api = await session.api();
   const dir = options.output === undefined ? null : resolve(options.output);
   if (dir !== null) await makePrivateDirectory(dir);
   const json = await api.call<InstallKit>({ method: 'GET', path: path`/v1/backends/${id}/agent/install` });
@@ -94,8 +121,7 @@ function signerFacts({ trust }: InstallKit): [label: string, value: string][] {
   return lines.map((line, index) => [index === 0 ? 'trust' : '', line]);
 }
 
-interface RetireOptions {
-  confirm?: boolean;
+interface RetireOptions extends Omit<BulkOptions, 'swarm'> {
   force?: boolean;
   purgeVolumes?: boolean;
   swarm?: boolean;
@@ -104,10 +130,10 @@ interface RetireOptions {
 
 /** `deployctl retire`. */
 export function addRetire(program: Command, run: Run): void {
-  program
+  const command = program
     .command('retire')
     .description('Stop the services of a host, then revoke its credentials')
-    .argument('<host>', hostArgument)
+    .argument('[host]', `${hostArgument}; without it, all hosts that match the options`)
     .option('--confirm', 'do not ask for the name of the host; required without a terminal')
     .option('--force', 'retire the host even if it is offline; if it is retiring already, stop waiting for it')
     .option('--swarm', 'retire all managers of the swarm of this host, and remove the stack')
@@ -117,11 +143,28 @@ export function addRetire(program: Command, run: Run): void {
         '--secrets <choice>',
         'for the last host of an environment: keep or destroy its secrets (default: ask; without a terminal, they are destroyed after 7 days, or as the service is configured)',
       ).choices(['keep', 'destroy']),
-    )
-    .action(run(retire));
+    );
+  hostFilters(command, { bySwarm: false }).action(run(retire));
 }
 
-async function retire(session: Session, [host]: [string], options: RetireOptions): Promise<Result> {
+async function retire(
+  session: Session,
+  [host]: [string | undefined],
+  { swarm, ...options }: RetireOptions,
+): Promise<Result> {
+  if (host !== undefined) {
+    requireNoFilter(options);
+    return retireHost(session, host, { ...options, ...(swarm !== undefined && { swarm }) });
+  }
+  if (swarm === true) throw usageError('NAME_INVALID', 'name a manager of the swarm');
+  const chosen = await chooseHosts(session, options, 'stop the services of, and retire,');
+  return forEachHost(chosen, async ({ id }) => {
+    const { json, text } = await retireHost(session, id, { ...options, confirm: true });
+    return { json, line: text ?? '' };
+  });
+}
+
+async function retireHost(session: Session, host: string, options: RetireOptions): Promise<Result> {
   const { force = false, purgeVolumes = false, swarm = false } = options;
   const api = await session.api();
   const backend = await readHost(api, host);
@@ -303,7 +346,7 @@ export function describeCopy({ boot, machine, name, address }: HostCopy): string
 export function addReports(program: Command, run: Run): void {
   program
     .command('reports')
-    .description('List the reports of a host, newest first')
+    .description('List the reports of a host, newest first, and the last lines of output of its newest failure')
     .argument('<host>', hostArgument)
     .option('--limit <count>', 'maximum number of entries', countOption, 20)
     .action(run(reports));
@@ -314,14 +357,26 @@ async function reports(session: Session, [host]: [string], { limit }: { limit: n
   const id = await hostIdOf(api, host);
   const call = { path: path`/v1/backends/${id}/reports`, key: 'reports', cursor: 'before', limit } as const;
   const json = await readPages<'reports', ReceivedReport>(api, call);
-  const rows = json.reports.map(({ received_at, outcome, reason, desired_sha, applied_sha, code, detail }) => [
-    formatAge(received_at, session.nowMs),
-    outcome,
-    reason,
-    shortSha(desired_sha),
-    shortSha(applied_sha),
-    [code, detail].filter((text) => text !== null).join(': '),
+  const rows = json.reports.map((report) => [
+    formatAge(report.received_at, session.nowMs),
+    report.outcome,
+    report.reason,
+    shortSha(report.desired_sha),
+    shortSha(report.applied_sha),
+    reasonOf(report),
   ]);
   const head = ['AGE', 'OUTCOME', 'REASON', 'DESIRED', 'APPLIED', 'DETAIL'];
-  return { json, text: formatTable(head, rows, session.width) };
+  const failed = json.reports.find(({ outcome }) => outcome in failureCodes);
+  const lines = failed === undefined ? [] : ['', ...formatFailure(failed, session.nowMs)];
+  return { json, text: [formatTable(head, rows, session.width), ...lines].join('\n') };
+}
+
+/** A failure with its whole reason, which a table shortens, and the last lines of output. */
+function formatFailure(report: ReceivedReport, nowMs: number): string[] {
+  const { outcome, received_at } = report;
+  const reason = reasonOf(report).split('\n');
+  return [
+    `newest failure: ${outcome} at ${formatTime(received_at, nowMs)}`,
+    ...[...reason, ...tailOf(report)].map((line) => `  ${harmless(line)}`),
+  ];
 }

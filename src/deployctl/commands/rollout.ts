@@ -7,10 +7,11 @@ import { usageError } from '../core/ctlError.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
 import { hostArgument } from './host.ts';
 import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
+import { addRolloutWait } from './wait.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha, signatureStepFacts } from '../core/table.ts';
 import type { Rollback, Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
 
-/** `deployctl rollout start|show|hosts|list|halt|resume|pass|skip|edit|abort`. */
+/** `deployctl rollout start|show|hosts|wait|list|halt|resume|pass|skip|edit|abort`. */
 export function addRollout(program: Command, run: Run): void {
   const rollout = program
     .command('rollout')
@@ -24,6 +25,7 @@ export function addRollout(program: Command, run: Run): void {
     .option('--wave <number>', 'only the hosts of this wave', countOption)
     .option('--limit <count>', 'maximum number of hosts', countOption, 500)
     .action(run(listHosts));
+  addRolloutWait(rollout, run);
   command('list', 'List rollouts of an environment, newest first')
     .option('--limit <count>', 'maximum number of entries', countOption, 20)
     .action(run(listRollouts));
@@ -65,7 +67,7 @@ export function addRollback(program: Command, run: Run): void {
 }
 
 /** The options for the waves of a rollout. */
-function planOptions(command: Command): Command {
+export function planOptions(command: Command): Command {
   return command
     .option(
       '--wave <size>',
@@ -86,7 +88,8 @@ function planOptions(command: Command): Command {
     );
 }
 
-interface StartOptions extends PromotionOptions {
+/** The plan of a rollout and the conditions of its promotion, as options. */
+export interface StartOptions extends PromotionOptions {
   wave?: PlannedWave[];
   maxFailures: number;
   soak: number;
@@ -109,7 +112,7 @@ async function startRollout(session: Session, [env, sha]: [string, string], opti
 }
 
 /** The plan of a rollout, from its options. */
-function planOf({ wave: waves = [], maxFailures, soak, deadline, window: windows = [], ...gate }: StartOptions) {
+export function planOf({ wave: waves = [], maxFailures, soak, deadline, window: windows = [], ...gate }: StartOptions) {
   const limits = { max_failures: maxFailures, soak_s: soak, ...(deadline !== undefined && { deadline_s: deadline }) };
   return { waves, ...limits, windows, ...gateOf(gate) };
 }

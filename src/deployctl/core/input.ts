@@ -1,11 +1,14 @@
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import { maxPushedSequence } from '../../api/checkIn.rules.ts';
 import { parseWave, parseWindow, type PlannedWave } from '../../api/rolloutPlan.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { collectBytes } from '../../core/streams.ts';
-import { type Api, path } from './client.ts';
-import { CtlError, exits, type Io, usageError } from './ctlError.ts';
+import { type Api, path, readPages } from './client.ts';
+import { CtlError, type Exit, exits, type Io, usageError } from './ctlError.ts';
+import { describeHost, harmless, hostLabel } from './table.ts';
+import type { Backend } from './types.ts';
 
 /** A whole number of 1 or more. */
 export function countOption(text: string): number {
@@ -176,4 +179,128 @@ export function readSmallFile(file: string): string {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     throw usageError('FILE_UNREADABLE', `${file} cannot be read (${code})`);
   }
+}
+
+/** Conditions for hosts; all must hold. */
+export interface HostFilter {
+  env?: string;
+  state?: string[];
+  search?: string;
+  behind?: true;
+  sick?: true;
+  cloned?: true;
+  deferredBy?: string;
+  differs?: true;
+  swarm?: string;
+}
+
+/** The options that select hosts. */
+export function hostFilters(command: Command, { bySwarm = true }: { bySwarm?: boolean } = {}): Command {
+  if (bySwarm) command.option('--swarm <id>', 'only managers of this swarm');
+  return command
+    .option('--env <env>', 'only of this environment')
+    .addOption(
+      new Option('--state <state...>', 'only hosts in these states').choices(Object.keys(lifeOfBackend.states)),
+    )
+    .option(
+      '--search <text>',
+      'text in the name, the site, a label or the agent version, or at the beginning of the id',
+    )
+    .option('--behind', 'only hosts that do not run the desired bundle')
+    .option('--sick', 'only hosts that are unhealthy, or whose latest report is a failure')
+    .option('--cloned', 'only hosts whose token another host uses too')
+    .addOption(
+      new Option('--deferred-by <what>', 'only hosts that are paused by a hold or a maintenance window').choices([
+        'hold',
+        'window',
+      ]),
+    )
+    .option('--differs', 'only hosts whose settings differ from the settings of their environment');
+}
+
+/** The conditions as parameters of the API. Options that are not set are left out: an older service knows only `env` and one `state`. */
+export function filterQuery({ env, state, search, deferredBy: deferred_by, swarm, ...flags }: HostFilter) {
+  const { behind, sick, cloned, differs } = flags;
+  const chosen = Object.entries({ behind, sick, cloned, differs }).filter(([, isChosen]) => isChosen);
+  const conditions = Object.fromEntries(chosen.map(([name]) => [name, 'true']));
+  return { env, state: state?.join(','), q: search, ...conditions, deferred_by, swarm };
+}
+
+/** Options of a command that changes several hosts. */
+export interface BulkOptions extends HostFilter {
+  confirm?: boolean;
+}
+
+function hasFilter(options: HostFilter): boolean {
+  return Object.values(filterQuery(options)).some((value) => value !== undefined);
+}
+
+/** Throws if hosts are selected beside the one that is named. */
+export function requireNoFilter(options: HostFilter): void {
+  if (hasFilter(options)) throw usageError('NAME_INVALID', 'name one host, or select hosts by options, not both');
+}
+
+/** Hosts that a preview lists. */
+const listedHosts = 50;
+
+/**
+ * Lists the hosts that match filters, and asks whether to change them. Throws FILTER_UNKNOWN if there is none,
+ * CONFIRM_REQUIRED without a terminal, and NOT_CONFIRMED.
+ */
+export async function chooseHosts(
+  session: { io: Io; api: () => Promise<Api> },
+  options: BulkOptions,
+  act: string,
+): Promise<Backend[]> {
+  const { io } = session;
+  if (!hasFilter(options)) throw usageError('NAME_INVALID', 'name a host, or select hosts by options such as --env');
+  const { state = ['invited', 'active', 'offline'] } = options;
+  const api = await session.api();
+  const call = { path: '/v1/backends', key: 'backends', cursor: 'after', limit: Infinity } as const;
+  const { backends } = await readPages<'backends', Backend>(api, {
+    ...call,
+    query: filterQuery({ ...options, state }),
+  });
+  await requireEnv(api, options.env, backends);
+  if (backends.length === 0) throw unknownFilter('no host matches', '`deployctl host list`');
+  const more = backends.length > listedHosts ? [`and ${backends.length - listedHosts} more`] : [];
+  const what = `${act} ${backends.length} ${backends.length === 1 ? 'host' : 'hosts'}`;
+  const lines = [`this will ${what}:`, ...backends.slice(0, listedHosts).map(describeHost), ...more];
+  io.stderr.write(`${lines.map((line, index) => harmless(index === 0 ? line : `  ${line}`)).join('\n')}\n`);
+  if (options.confirm === true) return backends;
+  if (!io.stdin.isTTY)
+    throw new CtlError({
+      exit: exits.failed,
+      code: 'CONFIRM_REQUIRED',
+      message: 'nothing was changed',
+      remedy: 'add --confirm to change these hosts',
+    });
+  const answer = await readAnswer(io, `type ${backends.length} to ${what}:`);
+  if (answer.trim() === String(backends.length)) return backends;
+  throw new CtlError({ exit: exits.failed, code: 'NOT_CONFIRMED', message: 'nothing was changed' });
+}
+
+/** Changes hosts one after another; a failure does not stop the others, but the exit code is 1. */
+export async function forEachHost(
+  hosts: readonly Backend[],
+  change: (host: Backend) => Promise<{ json: object; line: string }>,
+): Promise<{ json: object; text: string; exit: Exit }> {
+  const results: { id: string; isDone: boolean; json: object; line: string }[] = [];
+  for (const host of hosts) {
+    const { id } = host;
+    const made = await change(host).then(
+      (done) => ({ ...done, isDone: true }),
+      (error: unknown) => {
+        if (!(error instanceof CtlError)) throw error;
+        const { code, message } = error.fields;
+        return { json: { error: { code, message } }, line: `${code}: ${message}`, isDone: false };
+      },
+    );
+    results.push({ id, ...made, line: `${hostLabel(host)}: ${made.line}` });
+  }
+  return {
+    json: { hosts: results.map(({ id, json }) => ({ id, ...json })) },
+    text: results.map(({ line }) => harmless(line)).join('\n'),
+    exit: results.every(({ isDone }) => isDone) ? exits.done : exits.failed,
+  };
 }

@@ -36,7 +36,16 @@ type Sent<T, Later extends keyof T> = Omit<T, Later> & Partial<Pick<T, Later>>;
 export type WhoAmI = Sent<Caller, 'permissions'>;
 
 type LaterOfBackend =
-  'host_name' | 'labels' | 'kits_revealed' | 'trouble' | 'deferred_by' | 'differs' | 'swarm' | 'cloned_at' | 'leftover';
+  | 'host_name'
+  | 'labels'
+  | 'kits_revealed'
+  | 'desired_since'
+  | 'trouble'
+  | 'deferred_by'
+  | 'differs'
+  | 'swarm'
+  | 'cloned_at'
+  | 'leftover';
 export type Backend = Sent<CurrentBackend, LaterOfBackend>;
 export type BackendDetails = Sent<
   CurrentDetails,
@@ -54,8 +63,11 @@ interface BundlesOfEnv {
   desired?: Bundle | null;
   newest?: Bundle | null;
 }
-export type Env = Sent<CurrentEnvRow, 'held_since'>;
-export type EnvDetails = Sent<Omit<CurrentEnv, keyof BundlesOfEnv>, 'trust' | 'held_since' | 'secrets_destroy_at'> &
+export type Env = Sent<CurrentEnvRow, 'held_since' | 'desired_since'>;
+export type EnvDetails = Sent<
+  Omit<CurrentEnv, keyof BundlesOfEnv>,
+  'trust' | 'held_since' | 'desired_since' | 'secrets_destroy_at'
+> &
   BundlesOfEnv;
 export type Trust = NonNullable<EnvDetails['trust']>;
 
@@ -68,6 +80,6 @@ export type WrittenSecrets = Omit<SecretVersions, 'bundle'> & { bundle: Bundle |
 
 type LaterOfOperator = 'expires_at' | 'break_glass' | 'display_name';
 export type Operator = Sent<CurrentOperator, LaterOfOperator>;
-export type AuditEntry = Sent<CurrentAuditEntry, 'count'>;
+export type AuditEntry = Sent<CurrentAuditEntry, 'count' | 'before' | 'after'>;
 export type AuditLog = { entries: AuditEntry[]; next: number | null };
 export type NewOperator = Sent<CreatedOperator, LaterOfOperator>;

@@ -53,6 +53,7 @@ const backend = {
   kits_revealed: Type.Integer({ description: 'How often its install kit was revealed.' }),
   applied_sha: Nullable(Sha256),
   desired_sha: Nullable(Sha256),
+  desired_since: Nullable({ ...Timestamp, description: 'When its desired bundle was promoted.' }),
   agent_version: Nullable(Type.String()),
   healthy: Nullable(
     Type.Boolean({

@@ -24,7 +24,7 @@ export function silenceLimits({ clock, settings }: BackendDependencies): Silence
 /** A backend's row as the API returns it. */
 export function backendView(
   row: BackendRow,
-  { desiredSha, limits, expected }: Pick<DetailFacts, 'desiredSha' | 'limits' | 'expected'>,
+  { desired, limits, expected }: Pick<DetailFacts, 'desired' | 'limits' | 'expected'>,
 ): Backend {
   const { id, env, site, transport, state, generation, applied_sha } = row;
   return {
@@ -42,7 +42,8 @@ export function backendView(
     generation,
     kits_revealed: row.kits,
     applied_sha,
-    desired_sha: state === 'retired' ? null : desiredSha,
+    desired_sha: state === 'retired' ? null : desired.sha256,
+    desired_since: state === 'retired' || desired.since === null ? null : toTime(desired.since),
     agent_version: row.agent_version || null,
     healthy: hostHealth(row, limits),
     trouble: row.trouble && outcomeOfTrouble(row.trouble),
@@ -59,9 +60,15 @@ export function backendView(
   };
 }
 
+/** The desired bundle of a backend, and when it was promoted; null for none. */
+export interface Promoted {
+  sha256: string | null;
+  since: number | null;
+}
+
 /** Details of a backend that are not in its row. */
 interface DetailFacts {
-  desiredSha: string | null;
+  desired: Promoted;
   limits: SilenceLimits;
   /** The recorded settings of its environment; null if nothing was recorded. */
   expected: ExpectedSettings | null;

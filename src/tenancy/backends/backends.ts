@@ -1,7 +1,7 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import { skipDown } from '../agents/agents.ts';
 import { acceptHost, type HostPair } from '../agents/clones.rules.ts';
-import { conflict, notFound } from '../core/apiError.rules.ts';
+import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry, byService } from '../core/audit.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/permission.rules.ts';
 import { toPage } from '../core/lists.rules.ts';
@@ -76,7 +76,7 @@ export async function readBackend(deps: BackendDependencies, call: BackendCall):
     listManagers(store, row),
   ]);
   const secretsDestroyAt = env?.secrets_destroy_at ?? null;
-  const facts = { desiredSha: desired.of(row), limits: silenceLimits(deps), expected, pending, managers };
+  const facts = { desired: desired.of(row), limits: silenceLimits(deps), expected, pending, managers };
   return backendDetails(row, { ...facts, secretsDestroyAt, newest: newest ?? null });
 }
 
@@ -103,17 +103,44 @@ export async function createBackend(
   return readBackend(deps, { operator, id });
 }
 
-/** Replaces the labels of a backend, by which the waves of rollouts select hosts; throws 404. */
+/**
+ * Changes the labels of a backend, by which the waves of rollouts select hosts; throws 404, and 400 for more than 32
+ * labels.
+ */
 export async function labelBackend(
   deps: BackendDependencies,
-  { caller, labels, ...call }: BackendCall & { caller: AuditCaller; labels: Labels },
+  { caller, change, ...call }: BackendCall & { caller: AuditCaller; change: (labels: Labels) => Labels },
 ): Promise<BackendDetails> {
-  const row = await requireBackend(deps, call);
+  const { id, env } = await requireBackend(deps, call);
   await deps.store.transaction().execute(async (work) => {
+    // Two changes at the same time must not undo each other.
+    await lockEnv(work, env);
+    const row = await findBackend(work, id);
+    if (row === null) throw notFound('backend');
+    const before = JSON.parse(row.labels) as Labels;
+    const labels = change(before);
+    if (Object.keys(labels).length > MAX_LABELS)
+      throw new ApiError({ status: 400, code: 'REQUEST_INVALID', message: `a host has at most ${MAX_LABELS} labels` });
     await setLabels(work, row, labels);
-    await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env }));
+    const told = [labelsText(before), labelsText(labels)] as const;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: id, env, change: told }));
   });
   return readBackend(deps, call);
+}
+
+/** Number of labels of a backend. */
+const MAX_LABELS = 32;
+
+/** Labels with some added or changed, and others removed. */
+export function changedLabels(before: Labels, { set = {}, remove = [] }: { set?: Labels; remove?: string[] }): Labels {
+  const kept = Object.entries(before).filter(([name]) => !remove.includes(name));
+  return { ...Object.fromEntries(kept), ...set };
+}
+
+/** Labels as a text for the audit log. */
+function labelsText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return pairs.toSorted().join(' ') || 'none';
 }
 
 /** Refuses all calls of a host from now on, or accepts them again; throws 404. */
@@ -124,7 +151,8 @@ export async function lockBackend(
   const row = await requireBackend(deps, call);
   await deps.store.transaction().execute(async (work) => {
     await setLock(work, row.id, isLocked ? deps.clock() : null);
-    await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env }));
+    const change = [row.locked_at === null ? 'unlocked' : 'locked', isLocked ? 'locked' : 'unlocked'] as const;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env, change }));
   });
   return readBackend(deps, call);
 }
@@ -262,7 +290,7 @@ async function beginRetirement(
   if (row === null) throw await refusalOf(work, id);
   if ((before?.cloned_at ?? null) !== null)
     await announce(work, { type: 'backend.accepted', now: change.now, env: row.env, backend: row, code: RETIRED });
-  await addAuditEntry(work, auditEntry(deps, caller, { target: id, env: row.env }));
+  await addAuditEntry(work, auditEntry(deps, caller, { target: id, env: row.env, change: [row.previous, row.state] }));
   await announceEnd(work, row, change.now);
   return row;
 }

@@ -14,7 +14,7 @@ import type { Store } from '../store/openStore.ts';
 import { announce } from '../webhooks/deliver.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
 import { expectedSettings } from '../bundles/bundleList.ts';
-import { type BackendDependencies, backendView, silenceLimits } from './backendViews.ts';
+import { type BackendDependencies, backendView, type Promoted, silenceLimits } from './backendViews.ts';
 
 /** Filters and order of a list of backends; omitted fields do not limit it. */
 interface BackendsQuery {
@@ -73,7 +73,7 @@ export async function listBackends(
   return {
     backends: items.map((row) =>
       backendView(row, {
-        desiredSha: desired.of(row),
+        desired: desired.of(row),
         limits,
         expected: expectedSettings(trusts.get(row.env) ?? null),
       }),
@@ -105,7 +105,7 @@ export async function countDiffering(store: Store): Promise<Record<string, numbe
 interface Desired {
   envs: readonly EnvRow[];
   rollouts: readonly RolloutRow[];
-  of: (group: BackendGroup) => string | null;
+  of: (group: BackendGroup) => Promoted;
   /** Backends with a conflict between hosts. */
   cloned: readonly { env: string }[];
 }
@@ -123,7 +123,7 @@ function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of, clone
     return {
       ...{ name, production: production === 1, desired_sha, backends: sumBy(own, ({ state }) => state) },
       held_since: held_since === null ? null : toTime(held_since),
-      behind: sum(hosts.filter((group) => isBehind(group, of(group)))),
+      behind: sum(hosts.filter((group) => isBehind(group, of(group).sha256))),
       sick: sum(hosts.filter(isSick)),
       cloned: cloned.filter(({ env }) => env === name).length,
       deferred: sumBy(hosts, ({ deferred_by }) => deferred_by),
@@ -189,14 +189,14 @@ interface DesiredBundles {
   envs: EnvRow[];
   /** Rollouts that are neither done nor aborted. */
   rollouts: RolloutRow[];
-  /** Returns the digest of the desired bundle of a backend in these environments; null for none. */
-  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'rollout_wave' | 'applied_sha'>) => string | null;
+  /** Returns the desired bundle of a backend in these environments. */
+  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'rollout_wave' | 'applied_sha'>) => Promoted;
 }
 
 /** Reads the desired bundles of some environments, or of all (null). */
 export async function readDesired(store: Store, names: readonly string[] | null): Promise<DesiredBundles> {
   const [envs, rollouts] = await Promise.all([listEnvs(store, names), listActiveRollouts(store, names)]);
-  const envShas = new Map(envs.map((env) => [env.name, env.desired_sha]));
+  const byName = new Map(envs.map((env) => [env.name, env]));
   const byId = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
   const targets = [...envs.map((env) => env.desired_sha), ...rollouts.map(({ sha256 }) => sha256)];
   const groups = await findGroups(store, [...new Set(targets.filter((sha256) => sha256 !== null))]);
@@ -207,9 +207,13 @@ export async function readDesired(store: Store, names: readonly string[] | null)
       const rollout = byId.get(rollout_id ?? '') ?? null;
       const joined = rollout !== null && rollout_wave !== null && rollout_wave < rollout.started ? rollout : null;
       const group = groups.get(appliedSha ?? '');
-      if (group !== undefined && joined !== null && group === groups.get(joined.sha256)) return appliedSha;
-      const sha256 = desiredShaOf({ envSha: envShas.get(env) ?? null, joined, appliedSha });
-      return group !== undefined && group === groups.get(sha256 ?? '') ? appliedSha : sha256;
+      if (group !== undefined && joined !== null && group === groups.get(joined.sha256))
+        return { sha256: appliedSha, since: joined.created_at };
+      const { desired_sha: envSha = null, desired_since = null } = byName.get(env) ?? {};
+      const sha256 = desiredShaOf({ envSha, joined, appliedSha });
+      const since = joined !== null && sha256 === joined.sha256 ? joined.created_at : desired_since;
+      const isCopy = group !== undefined && group === groups.get(sha256 ?? '');
+      return { sha256: isCopy ? appliedSha : sha256, since };
     },
   };
 }

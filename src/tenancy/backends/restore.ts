@@ -273,13 +273,13 @@ async function reviewEnv(
   const heldSince = held_since ?? 0;
   const [backends, desired] = await Promise.all([listUnretired(store, env), readDesired(store, [env])]);
   const digests = backends
-    .flatMap((backend) => [desired.of(backend), backend.applied_sha])
+    .flatMap((backend) => [desired.of(backend).sha256, backend.applied_sha])
     .filter((sha) => sha !== null);
   const known = await findSequences(store, [...new Set(digests), ...(desired_sha === null ? [] : [desired_sha])]);
   const stored = new Map(archives.map(({ sha256, identity }) => [sha256, identity?.sequence]));
   const sequenceOf = (sha256: string) => known.get(sha256) ?? stored.get(sha256);
   const hosts = backends.map((backend) =>
-    hostView(backend, { desiredSha: desired.of(backend), sequenceOf, heldSince }),
+    hostView(backend, { desiredSha: desired.of(backend).sha256, sequenceOf, heldSince }),
   );
   const sorted = hosts.toSorted((one, other) => hostChanges.indexOf(one.change) - hostChanges.indexOf(other.change));
   return {

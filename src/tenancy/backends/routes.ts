@@ -2,8 +2,9 @@ import { viewBundle } from '../bundles/bundleList.ts';
 import { BundleParams, PushedBundle } from '../bundles/bundleSchemas.ts';
 import { type KitDependencies, revealKit } from './kit.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
-import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
+import { DEFAULT_LIMIT, LabelChanges } from '../../api/commonSchemas.ts';
 import { answer, routesFor } from '../http/operatorRoute.ts';
+import type { Labels } from '../store/database.ts';
 import { parseOrder, parseStates } from './backendViews.ts';
 import {
   BackendDetails,
@@ -24,6 +25,7 @@ import {
 } from './backendSchemas.ts';
 import {
   acceptCopy,
+  changedLabels,
   createBackend,
   labelBackend,
   listReports,
@@ -111,7 +113,22 @@ export const backendRoutes = [
     errors: { 404: 'BACKEND_NOT_FOUND' },
     act: 'backend.labels',
     handle: async (deps, { operator, caller, params, body }) =>
-      answer(200, await labelBackend(deps, { operator, caller, id: params.id, ...body })),
+      answer(200, await labelBackend(deps, { operator, caller, id: params.id, change: () => body.labels })),
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/backends/:id/labels',
+    role: 'admin',
+    summary: 'Add, change and remove labels of a backend; the others stay',
+    params: BackendParams,
+    body: LabelChanges,
+    responses: { 200: BackendDetails },
+    errors: { 404: 'BACKEND_NOT_FOUND' },
+    act: 'backend.labels',
+    handle: async (deps, { operator, caller, params, body }) => {
+      const change = (labels: Labels) => changedLabels(labels, body);
+      return answer(200, await labelBackend(deps, { operator, caller, id: params.id, change }));
+    },
   }),
   ...(
     [

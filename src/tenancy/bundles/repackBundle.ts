@@ -189,7 +189,7 @@ async function insertRepacked(
     const replaces = mustWait ? origin.desired.sha256 : null;
     if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
     if (mustWait) await announceAwaited(work, repacked);
-    else await setDesiredSha(work, env, repacked.sha256, { isCopy: true });
+    else await setDesiredSha(work, env, repacked.sha256, { since: clock(), isCopy: true });
     await addAuditEntry(
       work,
       auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: repacked.sha256, env }),

@@ -212,7 +212,7 @@ describe('restore', () => {
     const id = await inStore(settings, async (store) => {
       await createEnv(store, 'eu-1', false);
       await createEnv(store, 'gone', false);
-      await setDesiredSha(store, 'eu-1', 'a'.repeat(64));
+      await setDesiredSha(store, 'eu-1', 'a'.repeat(64), { since: 0 });
       await markEnvDeleted(store, 'gone', now);
       await addPendingSteps(store, 'gone', { steps: ['destroyEnvSecrets'], dueAt: now });
       const backend = await createBackend(store, server, now);

@@ -35,13 +35,21 @@ export function isReservedActor(name: string): boolean {
   return name === SERVICE_ACTOR || name.startsWith(PERSON_PREFIX);
 }
 
+/** The object of an action; `change` has the values before and after, as text. */
+interface Audited {
+  target: string;
+  env: string | null;
+  change?: readonly [before: string | null, after: string | null];
+}
+
 /** The audit entry of a successful action. */
 export function auditEntry(
   { clock }: { clock: () => number },
   { actor, act, address, requestId }: AuditCaller,
-  { target, env }: { target: string; env: string | null },
+  { target, env, change: [old_value, new_value] = [null, null] }: Audited,
 ): AuditEntry {
-  return { at: clock(), actor, act, target, env, address, request_id: requestId, result: 'ok' };
+  const told = { at: clock(), actor, act, target, env, address, request_id: requestId, result: 'ok' };
+  return { ...told, old_value, new_value };
 }
 
 /** The caller for actions of the service itself. */
@@ -152,9 +160,11 @@ export async function removeOldEntries(deps: AuditDependencies, before: number, 
 const SETTLED_MS = 2 * REPEATED_MS;
 
 /** An entry of the audit log as the API returns it. */
-export interface AuditView extends Omit<AuditRow, 'at'> {
+export interface AuditView extends Omit<AuditRow, 'at' | 'old_value' | 'new_value'> {
   /** RFC 3339. */
   at: string;
+  before: string | null;
+  after: string | null;
 }
 
 /** A page of the audit log of the environments that the operator may see: newest first, or oldest first after an id. */
@@ -171,6 +181,11 @@ export async function listAudit(
   const settled = after === undefined ? undefined : { id: after, addedBefore: clock() - SETTLED_MS };
   const rows = await listAuditEntries(store, { ...filter, after: settled, envs, limit: filter.limit + 1 });
   const { items, last } = toPage(rows, filter.limit);
-  const entries = items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() }));
+  const entries = items.map(({ at, old_value: before, new_value: after, ...entry }) => ({
+    ...entry,
+    at: new Date(at).toISOString(),
+    before,
+    after,
+  }));
   return { entries, next: last?.id ?? null };
 }

@@ -11,6 +11,10 @@ const env = {
   name: EnvName,
   production: Type.Boolean({ description: 'Hosts never remove its volumes.' }),
   desired_sha: Nullable(Sha256),
+  desired_since: Nullable({
+    ...Timestamp,
+    description: 'When the desired bundle was last promoted; a rollout promotes its bundle when it starts.',
+  }),
   last_sequence: Type.Integer({ description: 'The highest sequence that was given to a bundle.' }),
   held_since: Nullable({
     ...Timestamp,

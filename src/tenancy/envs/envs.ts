@@ -94,9 +94,10 @@ export async function setDesired(
   const { env, sha256 } = promotion;
   await deps.store.transaction().execute(async (work) => {
     if (override_rollout) await overrideRollout(deps, work, { caller, env });
-    await lockPromotable(work, promotion);
-    await setDesiredSha(work, env, sha256);
-    await addAuditEntry(work, auditEntry(deps, caller, { target: sha256 ?? 'none', env }));
+    const { desired_sha } = await lockPromotable(work, promotion);
+    await setDesiredSha(work, env, sha256, { since: deps.clock() });
+    const change = [desired_sha ?? 'none', sha256 ?? 'none'] as const;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: sha256 ?? 'none', env, change }));
   });
   return readEnv(deps, env);
 }
@@ -119,14 +120,16 @@ export async function setSequence(
   { caller, env, sequence }: EnvAct & { sequence: number },
 ): Promise<EnvDetails> {
   await deps.store.transaction().execute(async (work) => {
-    if ((await lockEnv(work, env)) === null) throw notFound('env');
+    const row = await lockEnv(work, env);
+    if (row === null) throw notFound('env');
     const highest = await highestSequence(work, env, maxPushedSequence);
     if (highest > sequence) {
       const message = `environment ${env} has a bundle with sequence ${highest}: the number must not be lower`;
       throw conflict({ code: 'SEQUENCE_STALE', message, env });
     }
     await setSequences(work, env, sequence);
-    await addAuditEntry(work, auditEntry(deps, caller, { target: String(sequence), env }));
+    const change = [String(row.last_sequence), String(sequence)] as const;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: String(sequence), env, change }));
   });
   return readEnv(deps, env);
 }
@@ -203,7 +206,7 @@ function trustView({ threshold, keys, identities, root, policy, windows }: Recor
 }
 
 function viewOf(
-  { name, production, desired_sha, last_sequence, held_since, secrets_destroy_at }: EnvRow,
+  { name, production, desired_sha, desired_since, last_sequence, held_since, secrets_destroy_at }: EnvRow,
   counts: BackendCount[],
 ): Env {
   const own = counts.filter(({ env }) => env === name).map(({ state, backends }) => [state, backends] as const);
@@ -213,6 +216,7 @@ function viewOf(
     name,
     production: production === 1,
     desired_sha,
+    desired_since: desired_since === null ? null : toTime(desired_since),
     last_sequence,
     held_since: held_since === null ? null : toTime(held_since),
     backends,
@@ -239,12 +243,20 @@ export async function setTrust(
   });
   await deps.store.transaction().execute(async (work) => {
     if ((await lockEnv(work, env)) === null) throw notFound('env');
+    const before = await findBundleTrust(work, env);
     await setBundleTrust(work, env, kept);
     await compareHosts(work, { env, recorded: kept, now: deps.clock() });
     await forEachSignature(work, env, (row, bundle) => setSigner(work, row, judge(row, bundle)));
-    await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
+    const change = [signersOf(before), signersOf(kept)] as const;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: env, env, change }));
   });
   return readEnv(deps, env);
+}
+
+/** The required signers as a text for the audit log. */
+function signersOf(recorded: RecordedSettings | null): string {
+  const { threshold, signers = [] } = expectedSettings(recorded) ?? {};
+  return threshold === undefined ? 'none' : `${threshold} of ${signers.join(', ')}`;
 }
 
 /** Compares all hosts of an environment with newly recorded settings, and announces those that begin to differ. */

@@ -76,6 +76,8 @@ export const AuditEntry = Type.Object(
       maximum: 2_147_483_647,
       description: 'Number of calls: refused calls of one caller, act and result within a minute are one entry.',
     }),
+    before: Nullable(Type.String({ description: 'Replaced value, as text; null for acts that replace nothing.' })),
+    after: Nullable(Type.String({ description: 'New value, as text.' })),
   },
   { title: 'AuditEntry' },
 );
@@ -97,6 +99,7 @@ export const AuditQuery = Body({
   env: Type.Optional(EnvName),
   act: Type.Optional({ ...Exactly, description: 'Only this action.' }),
   actor: Type.Optional({ ...Exactly, description: 'Only actions by this name.' }),
+  target: Type.Optional({ ...Exactly, description: 'Only actions on this object, such as the id of a host.' }),
   before: Type.Optional(Id),
   after: Type.Optional({
     ...Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),

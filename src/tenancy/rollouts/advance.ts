@@ -226,7 +226,8 @@ export async function applyRolloutEvent(
   if (changed === null) return null;
   if (event.type === 'RESUME') await excuseFailures(work, row, timesOf(deps, row).seenBefore);
   const target = changed.started === 0 ? row.id : `${row.id} wave ${changed.started}`;
-  await addAuditEntry(work, auditEntry(deps, caller, { target, env: row.env }));
+  const change = [row.state, changed.state] as const;
+  await addAuditEntry(work, auditEntry(deps, caller, { target, env: row.env, change }));
   const progress = await countProgress(deps, work, changed);
   await setProgress(work, row.id, progress);
   const counted = { ...changed, progress: JSON.stringify(progress) };

@@ -65,7 +65,7 @@ async function finish(
   return deps.store.transaction().execute(async (work) => {
     const row = await lockRollout(work, env);
     if (row.id !== rollout.id) throw wrongState(row);
-    if (repacked !== null && !(await insertReturn(work, repacked, row))) return null;
+    if (repacked !== null && !(await insertReturn(work, repacked, { ...row, now: deps.clock() }))) return null;
     return applyRolloutEvent(deps, work, { row, event: { type: 'ABORT' }, caller });
   });
 }
@@ -74,12 +74,16 @@ async function finish(
  * Makes the repacked bundle the desired one, or the replacement that waits for signatures; returns false if its
  * sequence is stale.
  */
-async function insertReturn(work: Store, repacked: BundleRow, { env, previous_sha }: RolloutRow): Promise<boolean> {
+async function insertReturn(
+  work: Store,
+  repacked: BundleRow,
+  { env, previous_sha, now }: RolloutRow & { now: number },
+): Promise<boolean> {
   const mustWait = (await findBundleTrust(work, env)) !== null;
   const replaces = mustWait ? previous_sha : null;
   if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
   if (mustWait) await announceAwaited(work, repacked);
-  else await setDesiredSha(work, env, repacked.sha256, { isCopy: true });
+  else await setDesiredSha(work, env, repacked.sha256, { since: now, isCopy: true });
   return true;
 }
 
@@ -156,7 +160,8 @@ async function insertRollback(
     requireConditions(row, { env, sha256: null, ...conditions });
     requireNoRollout(row);
     if ((await insertStoredBundle(work, bundle)) !== 'added') return 'stale';
-    await addAuditEntry(work, auditEntry(deps, caller, { target: bundle.sha256, env }));
+    const change = [row.desired_sha ?? 'none', bundle.sha256] as const;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: bundle.sha256, env, change }));
     const trust = await findBundleTrust(work, env);
     if (trust !== null) {
       await announceAwaited(work, bundle);
@@ -165,7 +170,7 @@ async function insertRollback(
     }
     if (!isWhole) return null;
     await lockPromotable(work, { env, sha256: bundle.sha256, ...conditions });
-    await setDesiredSha(work, env, bundle.sha256);
+    await setDesiredSha(work, env, bundle.sha256, { since: deps.clock() });
     return null;
   });
 }

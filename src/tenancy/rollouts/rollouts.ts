@@ -112,7 +112,8 @@ export async function startRollout(
     await joinWaves(work, id, drawn);
     const progress = JSON.stringify(await countProgress(deps, work, row));
     await setProgress(work, id, JSON.parse(progress) as RolloutProgress);
-    await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env }));
+    const bundles = [desired_sha ?? 'none', sha256] as const;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env, change: bundles }));
     await announceChange(work, { ...row, progress }, { type: 'rollout.started', now });
     return rolloutView({ ...row, progress }, now);
   });
@@ -268,10 +269,17 @@ async function changeHosts(
     const changed = (await findRollout(store, before.id)) ?? before;
     const progress = await countProgress(deps, store, changed);
     await setProgress(store, changed.id, progress);
-    await addAuditEntry(store, auditEntry(deps, caller, { target, env }));
+    const limits = before.plan === changed.plan ? {} : { change: [limitsOf(before), limitsOf(changed)] as const };
+    await addAuditEntry(store, auditEntry(deps, caller, { target, env, ...limits }));
     return { ...changed, progress: JSON.stringify(progress) };
   });
   return rolloutView(row, deps.clock());
+}
+
+/** The limits and waves of a rollout as a text for the audit log. */
+function limitsOf({ plan }: RolloutRow): string {
+  const { waves, max_failures, soak_s, deadline_s } = JSON.parse(plan) as RolloutPlan;
+  return JSON.stringify({ waves, max_failures, soak_s, deadline_s });
 }
 
 async function change(

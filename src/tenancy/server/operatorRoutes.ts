@@ -28,8 +28,7 @@ import {
   type OperatorRoute,
 } from '../http/operatorRoute.ts';
 import { authenticateCaller, type SessionDependencies, type TokenDependencies } from '../people/authenticate.ts';
-import { eventRoutes } from '../people/events.ts';
-import { auditRoutes, operatorAccountRoutes, sessionRoutes } from '../people/routes.ts';
+import { auditRoutes, eventRoutes, operatorAccountRoutes, sessionRoutes } from '../people/routes.ts';
 import { rolloutRoutes } from '../rollouts/routes.ts';
 import { secretRoutes } from '../secrets/routes.ts';
 import type { Role } from '../store/database.ts';

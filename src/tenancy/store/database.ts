@@ -42,6 +42,8 @@ interface EnvTable {
   desired_sha: string | null;
   /** The bundle with other content that was desired before; null if it is not known. */
   previous_sha: Generated<string | null>;
+  /** When the desired bundle was last promoted; a rollout promotes when it starts. Null for none. */
+  desired_since: Generated<number | null>;
   /** The highest sequence that was assigned to a bundle. */
   last_sequence: number;
   /** The sequence of the newest pushed bundle; a push with a lower one is stale. */
@@ -230,6 +232,9 @@ interface AuditTable {
   result: string;
   /** Number of refused calls within a minute that this entry stands for; otherwise 1. */
   count: Generated<number>;
+  /** The values before and after the action, as text; null for actions that replace nothing. */
+  old_value: Generated<string | null>;
+  new_value: Generated<string | null>;
 }
 
 /** Webhooks that notify operators. */

@@ -44,14 +44,14 @@ export async function lockEnvRow(work: Store, name: string): Promise<EnvRow | nu
 }
 
 /**
- * Makes another bundle, or none, the desired one of an environment. The one before becomes the previous one, unless the
- * new one is a copy of it.
+ * Makes another bundle, or none, the desired one of an environment, promoted at a time. The one before becomes the
+ * previous one, unless the new one is a copy of it.
  */
 export async function setDesiredSha(
   work: Store,
   name: string,
   sha256: string | null,
-  { isCopy = false }: { isCopy?: boolean } = {},
+  { since, isCopy = false }: { since: number; isCopy?: boolean },
 ): Promise<void> {
   const before = (await findEnv(work, name))?.desired_sha ?? null;
   const replaced =
@@ -62,7 +62,7 @@ export async function setDesiredSha(
   const previous = isSame ? {} : { previous_sha: before };
   await work
     .updateTable('envs')
-    .set({ desired_sha: sha256, ...previous })
+    .set({ desired_sha: sha256, desired_since: sha256 === null ? null : since, ...previous })
     .where('name', '=', name)
     .execute();
   if (sha256 === null) return;
@@ -80,7 +80,15 @@ export async function markEnvDeleted(work: Store, name: string, now: number): Pr
   await deleteWebhooksOf(work, name);
   await work
     .updateTable('envs')
-    .set({ desired_sha: null, previous_sha: null, pipeline: null, held_since: null, ...undecided, deleted_at: now })
+    .set({
+      desired_sha: null,
+      desired_since: null,
+      previous_sha: null,
+      pipeline: null,
+      held_since: null,
+      ...undecided,
+      deleted_at: now,
+    })
     .where('name', '=', name)
     .execute();
 }

@@ -87,6 +87,7 @@ it.each([[null], [['eu-1', 'us-1']]])(
 it.each<[string, Partial<AuditFilter>, string]>([
   ['an action', { act: 'env.create' }, 'audit_by_act'],
   ['an actor', { actor: 'ann' }, 'audit_by_actor'],
+  ['a target', { target: 'x' }, 'audit_by_target'],
   ['an action after an id', { act: 'env.create', after: { id: 7, addedBefore: 9 } }, 'audit_by_act'],
   ['the next page of an action', { act: 'env.create', before: 7 }, 'audit_by_act'],
 ])('a page of the audit log of %s reads as many entries of one index, in its order', async (_what, filter, index) => {

@@ -32,6 +32,8 @@ export const migrations: Record<string, Migration> = {
   '0027-host-names': { up: addHostNames },
   '0028-rollout-waits': { up: addRolloutWaits },
   '0029-previous-bundles': { up: addPreviousBundles },
+  '0030-desired-since': { up: addDesiredSince },
+  '0031-audit-values': { up: addAuditValues },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -619,6 +621,27 @@ async function addPreviousBundles(db: Kysely<unknown>): Promise<void> {
   await sql`update envs set previous_sha = (select previous_sha from rollouts
     where rollouts.env = envs.name and rollouts.sha256 = envs.desired_sha and state = 'done'
     order by created_at desc limit 1)`.execute(db);
+}
+
+/** When the desired bundle was promoted: its newest entry in the audit log, otherwise when it was received. */
+async function addDesiredSince(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('envs').addColumn('desired_since', 'bigint').execute();
+  await sql`update envs set desired_since = coalesce(
+    (select max(at) from audit where audit.env = envs.name and audit.target = envs.desired_sha
+      and act in ('env.desired', 'rollout.start', 'bundle.repack') and result = 'ok'),
+    (select received_at from bundles where bundles.sha256 = envs.desired_sha))
+    where desired_sha is not null`.execute(db);
+}
+
+/** Values before and after actions in the audit log, which nobody can change either, and an index by target. */
+async function addAuditValues(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db;
+  for (const column of ['old_value', 'new_value']) await schema.alterTable('audit').addColumn(column, 'text').execute();
+  await schema.createIndex('audit_by_target').on('audit').columns(['target', 'id']).execute();
+  const refuse = isPostgres(db) ? 'execute function refuse_change()' : abortChange;
+  await sql
+    .raw(`create trigger audit_no_new_value before update of old_value, new_value on audit ${refuse}`)
+    .execute(db);
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

@@ -134,7 +134,8 @@ export async function deleteAllSessions(work: Store): Promise<void> {
 }
 
 /** A new entry of the audit log. */
-export type AuditEntry = Omit<AuditRow, 'id' | 'count'>;
+export type AuditEntry = Omit<AuditRow, 'id' | 'count' | 'old_value' | 'new_value'> &
+  Partial<Pick<AuditRow, 'old_value' | 'new_value'>>;
 
 /** Adds an entry to the audit log, in the transaction of its action. */
 export async function addAuditEntry(work: Store, entry: AuditEntry): Promise<void> {
@@ -169,12 +170,13 @@ export async function removeAuditEntries(work: Store, before: number, limit: num
 }
 
 /**
- * Filters of the audit log: entries before an id, in some environments (null for all), with one action, by one actor; or
- * entries after an id that were added before a time, oldest first.
+ * Filters of the audit log: entries before an id, in some environments (null for all), with one action, actor or
+ * target. With `after`: entries after an id that were added before a time, oldest first.
  */
 export interface AuditFilter {
   act?: string | undefined;
   actor?: string | undefined;
+  target?: string | undefined;
   before?: number | undefined;
   after?: { id: number; addedBefore: number } | undefined;
   envs: readonly string[] | null;
@@ -197,8 +199,8 @@ export function listAuditAfter(store: Store, after: number, limit: number): Prom
   return store.selectFrom('audit').selectAll().where('id', '>', after).orderBy('id').limit(limit).execute();
 }
 
-/** Selects a page; there are indexes by environment, action and actor. */
-export function auditQuery(store: Store, { before, after, envs, act, actor, limit }: AuditFilter) {
+/** Selects a page; there are indexes by environment, action, actor and target. */
+export function auditQuery(store: Store, { before, after, envs, act, actor, target, limit }: AuditFilter) {
   let query = store
     .selectFrom('audit')
     .selectAll()
@@ -209,6 +211,7 @@ export function auditQuery(store: Store, { before, after, envs, act, actor, limi
   if (envs !== null) query = query.where('env', 'in', envs);
   if (act !== undefined) query = query.where('act', '=', act);
   if (actor !== undefined) query = query.where('actor', '=', actor);
+  if (target !== undefined) query = query.where('target', '=', target);
   return query;
 }
 

@@ -83,7 +83,7 @@ export async function changeRollout(
   const wave_started_at = event.type === 'START_WAVE' ? now : row.wave_started_at;
   const changed = { state, started, halted_by, wave_started_at, state_since: now, ...gateColumns(row, { state, now }) };
   await work.updateTable('rollouts').set(changed).where('id', '=', row.id).execute();
-  if (state === 'done') await setDesiredSha(work, row.env, row.sha256);
+  if (state === 'done') await setDesiredSha(work, row.env, row.sha256, { since: row.created_at });
   if (isOver(next)) await work.updateTable('envs').set({ rollout_id: null }).where('name', '=', row.env).execute();
   return { ...row, ...changed };
 }
