@@ -98,7 +98,7 @@ export interface SignersNow {
   keys: readonly { path: string; signer: string }[];
   /** Empty without a readable trust root. */
   identities: readonly TrustedIdentity[];
-  /** File of the trust root, its sha256 in hex, and its parts; null without a readable one. */
+  /** File of the trust root, the sha256 of its JSON without white space, and its parts; null without a readable one. */
   root: { path: string; sha256: string; parts: readonly RootPart[] } | null;
 }
 
@@ -124,10 +124,13 @@ export interface TrustNow {
   images: (SignersNow & { rules: readonly (SignersNow & Pick<ImageRule, 'repository' | 'signed_as'>)[] }) | null;
 }
 
-/** The signers of all usable key files, by path. */
-export function keySignersOf({ bundles, images }: TrustNow): Map<string, string> {
-  const all = [bundles, images, ...(images?.rules ?? [])].flatMap((each) => each?.keys ?? []);
-  return new Map(all.map(({ path, signer }) => [path, signer]));
+/** The fingerprints of all usable files, by path: the signer for a key, `sha256 …` for a trust root. */
+export function fingerprintsOf({ bundles, images }: TrustNow): Map<string, string> {
+  const all = [bundles, images, ...(images?.rules ?? [])].filter((each) => each !== null);
+  return new Map([
+    ...all.flatMap(({ keys }) => keys.map(({ path, signer }) => [path, signer] as const)),
+    ...all.flatMap(({ root }) => (root === null ? [] : [[root.path, `sha256 ${root.sha256}`] as const])),
+  ]);
 }
 
 /** A release with the signers that were verified when it was applied; none if the host required no signature then. */

@@ -119,7 +119,7 @@ function signersNow({ threshold = 1, keys = [], identities = [], root: path }: T
       return typeof read === 'string' ? [] : [{ path: key, signer: keyName(read.hint) }];
     }),
     identities: text === null ? [] : identities,
-    root: text === null || path === undefined ? null : { path, sha256: sha256Of(text), parts: rootParts(text) },
+    root: text === null || path === undefined ? null : { path, sha256: rootDigest(text), parts: rootParts(text) },
   };
 }
 
@@ -159,7 +159,13 @@ export function signerLines({ threshold, keys, identities, root }: BundleTrust):
 
 /** How a trust root is named to people: by the sha256 of its JSON without white space, as `deployd trust store` writes it. */
 export function rootName(text: string): string {
-  return `trust root sha256 ${sha256Of(JSON.stringify(parseJson(text)))}`;
+  return `trust root sha256 ${rootDigest(text)}`;
+}
+
+/** White space does not count, so that all programs print the same digest; text of another form counts as it is. */
+export function rootDigest(text: string): string {
+  const json = parseJson(text);
+  return sha256Of(json === undefined ? text : JSON.stringify(json));
 }
 
 interface TrustedFile {

@@ -22,8 +22,8 @@ export interface TrustCheckFacts {
   configPath: string;
   /** One line for each file that cannot be used. */
   problems: readonly string[];
-  /** The signer of each usable key file, as shown in messages. */
-  keySigners: ReadonlyMap<string, string>;
+  /** Fingerprints of usable key files and trust roots, by path, as shown in messages. */
+  fingerprints: ReadonlyMap<string, string>;
   /**
    * When the last authority and the last log of the trust root expire; null if one does not expire, 1970 if there is no
    * authority or log.
@@ -44,7 +44,7 @@ const unsignedFix =
  * §18).
  */
 export function checkTrust(trusts: readonly TrustCheckFacts[], violations: readonly Violation[]): Check {
-  const summaries = trusts.map(({ signed, settings, keySigners }) => trustSummary(signed, settings, keySigners));
+  const summaries = trusts.map(({ signed, settings, fingerprints }) => trustSummary(signed, settings, fingerprints));
   const untrusted = violations.map(({ detail }) => ({ problem: detail, fix: unsignedFix }));
   return checkResult('trust', summaries.join('; '), [...untrusted, ...trusts.flatMap(findingsOf)]);
 }
@@ -58,9 +58,9 @@ function findingsOf(facts: TrustCheckFacts): Finding[] {
   }));
 }
 
-function thresholdProblems({ settings, keySigners }: TrustCheckFacts): string[] {
+function thresholdProblems({ settings, fingerprints }: TrustCheckFacts): string[] {
   const { threshold = 1, keys = [], identities = [] } = settings;
-  const signers = new Set(keys.flatMap((path) => keySigners.get(path) ?? [])).size + identities.length;
+  const signers = new Set(keys.flatMap((path) => fingerprints.get(path) ?? [])).size + identities.length;
   if (signers >= threshold) return [];
   return [`the threshold of ${threshold} cannot be met: ${signers} different signers can be verified`];
 }

@@ -17,7 +17,7 @@ import {
   unknownCheck,
 } from '../../core/doctor.rules.ts';
 import { isENOENT } from '../../core/errors.rules.ts';
-import { keySignersOf } from '../../signatures/judgement.rules.ts';
+import { fingerprintsOf } from '../../signatures/judgement.rules.ts';
 import { readTrust, readTrustNow, trustViolations } from '../../signatures/signatureFiles.ts';
 import { engineSocketsOf, policyDigest, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
 import type { AgentScope } from '../config/namedEnvs.ts';
@@ -178,10 +178,10 @@ export async function examineTrust(context: DoctorContext): Promise<Check> {
   const { configPath, host, settings } = context;
   const trusts = trustsOf(settings.trust);
   if (trusts.length === 0) return inapplicableCheck('trust', 'bundles and images need no signature here');
-  const keySigners = keySignersOf(readTrustNow(settings.trust));
+  const fingerprints = fingerprintsOf(readTrustNow(settings.trust));
   const facts = trusts.map(async ([signed, own]): Promise<TrustCheckFacts> => {
     const { problems, rootEnds } = await readTrust(own);
-    return { ...{ signed, settings: own, configPath, problems, rootEnds, keySigners }, now: host.now };
+    return { ...{ signed, settings: own, configPath, problems, rootEnds, fingerprints }, now: host.now };
   });
   const check = checkTrust(await Promise.all(facts), await violationsOf(context));
   return 'unknown' in host.state && check.findings.length === 0 ? unknownCheck('trust', host.state.unknown) : check;

@@ -294,6 +294,7 @@ function text(state: State, more: Partial<typeof facts> | object = {}): string {
 }
 
 const release = '/etc/deployd/trust/release.pub';
+const root = '/etc/deployd/trust/trusted_root.json';
 const ops = { issuer: 'https://id.example', subject: 'ops@example.com' };
 
 it.each([
@@ -304,11 +305,20 @@ it.each([
   ],
   [{ identities: [ops] }, 'bundles signed by all of ops@example.com (https://id.example)'],
   [
+    { identities: [ops], root },
+    `bundles signed by all of ops@example.com (https://id.example), with the trust root ${root} (sha256 0a)`,
+  ],
+  [{ keys: [release], root: '/x' }, `bundles signed by all of ${release} (key SHA256:a), with the trust root /x`],
+  [
     { threshold: 2, identities: [ops], keys: [release] },
     `bundles signed by all of ${release} (key SHA256:a), ops@example.com (https://id.example)`,
   ],
 ])('%j', (trust, text) => {
-  expect(trustSummary('bundles', trust, new Map([[release, 'key SHA256:a']]))).toBe(text);
+  const fingerprints = new Map([
+    [release, 'key SHA256:a'],
+    [root, 'sha256 0a'],
+  ]);
+  expect(trustSummary('bundles', trust, fingerprints)).toBe(text);
 });
 
 it('shows which of the two must be signed', () => {

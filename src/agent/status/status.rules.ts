@@ -211,8 +211,8 @@ interface StatusContext {
   state: State;
   /** Why the state file cannot be used, null when it is valid. */
   stateError: string | null;
-  /** The signers of usable key files, by path. */
-  keySigners?: ReadonlyMap<string, string>;
+  /** Fingerprints of usable key files and trust roots, by path. */
+  fingerprints?: ReadonlyMap<string, string>;
   now: Date;
 }
 
@@ -233,7 +233,7 @@ function headlines(status: Status, { state, stateError }: StatusContext): string
   return absent.length > 0 ? lines : [...lines, `in sync: ${formatApplied(status, state) ?? 'nothing is to run here'}`];
 }
 
-function rowsOf(status: Status, { state, now, keySigners = new Map() }: StatusContext): [string, string | null][] {
+function rowsOf(status: Status, { state, now, fingerprints = new Map() }: StatusContext): [string, string | null][] {
   const { last_check_in: checkIn, last_outcome: outcome, failing, purge_pending: purge, lock } = status;
   const { env, site, transport, laptop_mode: isLaptop } = status;
   return [
@@ -266,7 +266,7 @@ function rowsOf(status: Status, { state, now, keySigners = new Map() }: StatusCo
     ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
     ['reports', status.pending_reports === 0 ? null : `${status.pending_reports} wait for delivery`],
-    ['trust', status.trust === undefined ? null : formatTrust(status.trust, keySigners)],
+    ['trust', status.trust === undefined ? null : formatTrust(status.trust, fingerprints)],
     ['policy', status.policy === undefined ? null : policySummary(status.policy)],
     ['version', `deployd ${status.version}`],
   ];
@@ -277,9 +277,9 @@ function formatLost(lost: NonNullable<State['lost_volumes']>): string | null {
   return shown.length === 0 ? null : `${shown.join('; ')}; to accept it: sudo deployd accept-volumes`;
 }
 
-function formatTrust(trust: NonNullable<Status['trust']>, keySigners: ReadonlyMap<string, string>): string {
+function formatTrust(trust: NonNullable<Status['trust']>, fingerprints: ReadonlyMap<string, string>): string {
   return trustsOf(trust)
-    .map(([signed, settings]) => trustSummary(signed, settings, keySigners))
+    .map(([signed, settings]) => trustSummary(signed, settings, fingerprints))
     .join('; ');
 }
 
@@ -340,12 +340,14 @@ export function trustsOf({ bundles, images }: HostTrust): [Signed, OwnTrust][] {
   ];
 }
 
-/** The trusted signers of a host, in one line: keys by file and fingerprint. */
-export function trustSummary(signed: Signed, trust: OwnTrust, keySigners: ReadonlyMap<string, string>): string {
-  const { threshold = 1, repository } = trust;
-  const signers = signersIn(trust).map((name) => (keySigners.has(name) ? `${name} (${keySigners.get(name)})` : name));
+/** The trusted signers of a host, in one line: keys and the trust root by file and fingerprint. */
+export function trustSummary(signed: Signed, trust: OwnTrust, fingerprints: ReadonlyMap<string, string>): string {
+  const { threshold = 1, repository, root } = trust;
+  const named = (name: string) => (fingerprints.has(name) ? `${name} (${fingerprints.get(name)})` : name);
+  const signers = signersIn(trust).map(named);
   const what = repository === undefined ? signed : `${signed} of ${repository}`;
-  return `${what} signed by ${signers.length === threshold ? 'all' : String(threshold)} of ${signers.join(', ')}`;
+  const by = `${what} signed by ${signers.length === threshold ? 'all' : String(threshold)} of ${signers.join(', ')}`;
+  return root === undefined ? by : `${by}, with the trust root ${named(root)}`;
 }
 
 function signersIn({ keys = [], identities = [] }: TrustSettings): string[] {

@@ -2,7 +2,7 @@ import { Fault } from '../../../machines/fault.ts';
 import type { ReportedContainer, ServiceProblem } from '../../../machines/types.ts';
 import { bootTimeNow } from '../../core/clock.ts';
 import type { Fact } from '../../core/doctor.rules.ts';
-import { keySignersOf } from '../../signatures/judgement.rules.ts';
+import { fingerprintsOf } from '../../signatures/judgement.rules.ts';
 import { readTrustNow, trustViolations } from '../../signatures/signatureFiles.ts';
 import { readDeferringFacts } from '../checkIn/hold.ts';
 import { observe } from '../compose/observe.ts';
@@ -51,7 +51,7 @@ export async function status(settings: Settings, options: StatusOptions, out: Ou
     ],
     ...{ seen, now, bootTime: bootTimeNow() },
   });
-  const context = { state, stateError, now, keySigners: keySignersOf(readTrustNow(settings.trust)) };
+  const context = { state, stateError, now, fingerprints: fingerprintsOf(readTrustNow(settings.trust)) };
   if (options.json && stateError !== null) out.error(stateError);
   for (const line of await credentials.warnings()) out.error(line);
   out.log(options.json ? JSON.stringify(result, null, 2) : formatStatus(result, context));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { signatureLimits } from '../../api/trust.rules.ts';
 import type { BundleDiff } from '../../bundle/bundleDiff.rules.ts';
 import { identityName, SignatureFault } from '../../signatures/judgement.rules.ts';
+import { rootDigest } from '../../signatures/signatureFiles.ts';
 import { keyName, readPublicKey } from '../../signatures/trust.ts';
 import { ApiError, notFound, requestAborted } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
@@ -110,12 +111,14 @@ export async function findPermitted(
 /** The recorded settings of an environment in the form that hosts report; null if nothing was recorded. */
 export function expectedSettings(recorded: RecordedSettings | null): ExpectedSettings | null {
   if (recorded === null) return null;
-  const { threshold, keys, identities, policy, windows } = recorded;
+  const { threshold, keys, identities, root, policy, windows } = recorded;
   const fingerprints = keys.flatMap((pem) => {
     const read = readPublicKey(pem);
     return typeof read === 'string' ? [] : [keyName(read.hint)];
   });
-  return { threshold, signers: [...fingerprints, ...identities.map(identityName)], policy, windows };
+  const signers = [...fingerprints, ...identities.map(identityName)];
+  // Hosts need the root for identities only.
+  return { threshold, signers, root: root && identities.length > 0 ? rootDigest(root) : null, policy, windows };
 }
 
 /** The expectations of few environments, by their text in the store: every check-in needs one. */

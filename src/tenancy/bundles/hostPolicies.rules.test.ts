@@ -1,7 +1,11 @@
 import type { Refusal } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { defaultPolicy } from '../../api/hostPolicy.rules.ts';
-import { commonRefusals, policyOf, policyWarnings } from './hostPolicies.rules.ts';
+import { newSigstore } from '../../../fixtures/world/signatures/keyless.ts';
+import type { CheckInRequest } from '../../api/checkIn.rules.ts';
+import { rootName } from '../../signatures/signatureFiles.ts';
+import { expectedSettings } from './bundleList.ts';
+import { commonRefusals, policyOf, policyWarnings, settingsDifference } from './hostPolicies.rules.ts';
 
 const fault = (text: string, cure = '') => ({ text, cure });
 const privileged = (...texts: string[]): Refusal => {
@@ -50,4 +54,31 @@ it('warns of all other faults, each with its fix, and of a flag that has no effe
     },
   ]);
   expect(policyWarnings(defaultPolicy, [privileged('b')], facts)).toEqual([]);
+});
+
+describe('the trust root of a host', () => {
+  const root = newSigstore().trustRoot();
+  const digest = rootName(root).replace('trust root sha256 ', '');
+  const robot = { issuer: 'https://id.example', subject: 'robot@example.com' };
+  const differenceWith = (reported: string | null, identities: (typeof robot)[], recorded: string | null) => {
+    const names = identities.map(({ subject, issuer }) => `${subject} (${issuer})`);
+    const bundles = { threshold: 1, keys: [], identities: names, root: reported };
+    const expected = expectedSettings({ threshold: 1, keys: [], identities, root: recorded });
+    return settingsDifference({ trust: { bundles, images: null } } as unknown as CheckInRequest, expected!);
+  };
+
+  it.each([
+    ['the recorded one', digest, null],
+    ['another', 'a'.repeat(64), `trust root sha256 ${'a'.repeat(64)} instead of ${digest}`],
+    ['not there', null, `trust root sha256 none instead of ${digest}`],
+  ])('is %s', (_what, reported, difference) => {
+    // White space in the recorded root does not count.
+    const recorded = JSON.stringify(JSON.parse(root), null, 2);
+    expect(differenceWith(reported, [robot], recorded)).toBe(difference);
+  });
+
+  it('is not compared if none was recorded, or only keys', () => {
+    expect(differenceWith('a'.repeat(64), [robot], null)).toBeNull();
+    expect(differenceWith(null, [], root)).toBeNull();
+  });
 });

@@ -21,6 +21,8 @@ export interface ExpectedSettings {
   threshold: number;
   /** As hosts report them: keys by fingerprint, and identities. */
   signers: readonly string[];
+  /** Sha256 of the trust root for identities, as hosts report it; compared only if it was recorded. */
+  root?: string | null;
   /** Compared only if it was recorded. */
   policy?: HostPolicy | undefined;
   /** Maintenance windows as text; compared only if they were recorded. */
@@ -45,12 +47,13 @@ export function settingsDifference(checkIn: CheckInRequest | null, expected: Exp
 
 function trustDifferences(
   told: NonNullable<CheckInRequest['trust']>['bundles'],
-  { threshold, signers }: ExpectedSettings,
+  { threshold, signers, root = null }: ExpectedSettings,
 ): string[] {
   if (told === null) return ['the host requires no signatures of bundles, but its environment does'];
   return [
     ...(told.threshold === threshold ? [] : [`threshold ${told.threshold} instead of ${threshold}`]),
     ...listDifferences([...told.keys, ...told.identities], signers, ['also trusts', 'does not trust']),
+    ...(root === null || told.root === root ? [] : [`trust root sha256 ${told.root ?? 'none'} instead of ${root}`]),
   ];
 }
 
