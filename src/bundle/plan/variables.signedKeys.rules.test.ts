@@ -4,16 +4,19 @@ import { composeProjectOf } from '../compose/composeProject.rules.ts';
 import { validateSignedKeys } from './variables.rules.ts';
 
 describe('what a secret may decide on a host that requires signatures', () => {
-  const manifest = {
-    variables: { TAG: '1.2' },
-    secrets: ['S', 'TAG'].map((name) => ({ var: name, path: 'p', field: 'f' })),
-  } as unknown as Manifest;
+  const manifestFor = (...services: string[]) =>
+    ({
+      variables: { TAG: '1.2', DIR: '/usr/bin' },
+      secrets: ['S', 'TAG', 'NODE_PATH'].map((name) => ({ var: name, path: 'p', field: 'f', argument_of: services })),
+    }) as unknown as Manifest;
   const secretTops = 'secrets: {s: {environment: S}}\nconfigs: {c: {content: "x${S}"}, signed: {content: "${TAG}"}}';
-  const faultsOf = (service: string, top = '') => {
+  const refusalOf = (service: string, manifest: Manifest, top = '') => {
     const parsed = parseComposeFile('compose.yaml', `services: {web: {${service}}}\n${top}`);
     if ('problems' in parsed) throw new Error(JSON.stringify(parsed.problems));
-    return (validateSignedKeys(composeProjectOf([parsed.file]), manifest)?.faults ?? []).map(({ text }) => text);
+    const texts = new Map([['web.env', 'A=${S}\nNODE_OPTIONS="--title=${S}"\n']]);
+    return validateSignedKeys({ project: composeProjectOf([parsed.file]), texts }, manifest)?.faults ?? [];
   };
+  const faultsOf = (service: string, top = '') => refusalOf(service, manifestFor('web'), top).map(({ text }) => text);
 
   it.each([
     'image: "app:${TAG}", environment: {A: "${S}", B: "x${S}y"}, labels: {a: "${S}"}, hostname: "${S}"',
@@ -47,6 +50,7 @@ describe('what a secret may decide on a host that requires signatures', () => {
     ['image: a, command: "server ${S}"', 'command'],
     ['image: a, command: [server, "--password=${S}"]', 'command'],
     ['image: a, command: [server, "${S}${S}"]', 'command'],
+    ['image: a, command: [psql, -U, "${S}", -c, "${S}"]', 'command'],
     ['image: a, command: [sh, -c, "server ${S}"]', 'command'],
     ['image: a, command: [sh, -c, "${S}"]', 'command'],
     ['image: a, command: [/bin/sh, "${S}"]', 'command'],
@@ -107,15 +111,66 @@ describe('what a secret may decide on a host that requires signatures', () => {
     ['image: a, user: "${S}"', 'user'],
     ['image: a, working_dir: "${S}"', 'working_dir'],
     ['image: a, post_start: [{command: [server, "${S}"]}]', 'post_start'],
+    ...['NODE_OPTIONS: "x ${S}"', 'LD_PRELOAD: "${S}"', 'PATH: "/bin:${S}"', 'NODE_PATH'].flatMap((entry) =>
+      [`{${entry}}`, `["${entry.replace(': ', '=').replaceAll('"', '')}"]`].map(
+        (environment) => [`image: a, environment: ${environment}`, 'environment'] as const,
+      ),
+    ),
+    ['image: a, environment: ["${S}"]', 'environment'],
+    ['image: a, environment: ["${S}_X=1"]', 'environment'],
     ['image: a, deploy: {resources: {reservations: {devices: [{driver: "${S}"}]}}}', 'deploy'],
   ])('%s is refused', (service, key) => {
     expect(faultsOf(service)).toEqual([
-      `service web: ${key} is decided by the secret S, which nobody signs (compose.yaml:1)`,
+      `service web: ${key} is decided by the secret S, which nobody signs (compose.yaml:1)`.replace(
+        'secret S',
+        /NODE_PATH(?!:)/.test(service) ? 'secret NODE_PATH' : 'secret S',
+      ),
+    ]);
+  });
+
+  it('does not set a variable in an env file that loads code', () => {
+    expect(faultsOf('image: a, env_file: web.env')).toEqual([
+      'web.env: NODE_OPTIONS is decided by the secret S, which nobody signs',
+    ]);
+  });
+
+  it.each(['command: [server, "${S}"]', 'healthcheck: {test: [CMD, probe, "${S}"]}'])(
+    'is an argument only where the signed manifest names the service: %s',
+    (service) => {
+      for (const manifest of [manifestFor(), manifestFor('other')])
+        expect(refusalOf(`image: a, ${service}`, manifest)).toEqual([
+          {
+            text: `service web: ${service.replace(/:.*/, '')} is decided by the secret S, which nobody signs (compose.yaml:1)`,
+            cure: 'pass it by environment, and write $$VAR for it in a script; if the program does not run the argument, add web to argument_of of the secret in manifest.json',
+          },
+        ]);
+      expect(refusalOf(`image: a, ${service}`, manifestFor('web'))).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['secrets: [{source: s, target: /usr/bin/server}]', '/usr/bin/server'],
+    ['secrets: [{source: s, target: ../../bin/sh}]', '/bin/sh'],
+    ['secrets: [{source: s, target: "${DIR}/server"}]', '/usr/bin/server'],
+    ['secrets: [{source: s, target: "${OTHER}"}]', '/run/secrets/${OTHER}'],
+    ['secrets: [{source: s, mode: 0500}]', '/run/secrets/s'],
+    ['secrets: [{source: s, target: /data/run, mode: "0755"}]', '/data/run'],
+    ['configs: [{source: c, target: /lib/x86_64-linux-gnu/libc.so.6}]', '/lib/x86_64-linux-gnu/libc.so.6'],
+    ['configs: [{source: c, target: /etc/ld.so.preload}]', '/etc/ld.so.preload'],
+    ['configs: [{source: c, target: /etc/profile.d/x}]', '/etc/profile.d/x'],
+    ['configs: [{source: c, target: /docker-entrypoint-initdb.d/init.sql}]', '/docker-entrypoint-initdb.d/init.sql'],
+    ['configs: [{source: c, target: /docker-entrypoint}]', '/docker-entrypoint'],
+    ['configs: [{source: c, target: /app/server.js}]', '/app/server.js'],
+    ['configs: [{source: c, target: /app/node_modules/a/package.json}]', '/app/node_modules/a/package.json'],
+    ['configs: [{source: c, target: /root/.bashrc}]', '/root/.bashrc'],
+  ])('is not the content of a file where programs are: %s', (service, target) => {
+    expect(faultsOf(`image: a, ${service}`, secretTops)).toEqual([
+      `service web: ${target} may be a program, and its content is the secret S, which nobody signs (compose.yaml:1)`,
     ]);
   });
 
   it.each<readonly [string, string]>([
-    ['entrypoint: [/ep], secrets: [{source: s, target: /ep, mode: 0755}]', 'entrypoint runs /ep'],
+    ['entrypoint: [/ep], secrets: [{source: s, target: /ep}]', 'entrypoint runs /ep'],
     ['command: [/run/secrets/s], secrets: [s]', 'command runs /run/secrets/s'],
     ['command: [sh, /run/secrets/s], secrets: [s]', 'command runs /run/secrets/s'],
     ['command: [python3, /c], configs: [{source: c, target: /c}]', 'command runs /c'],
@@ -134,6 +189,10 @@ describe('what a secret may decide on a host that requires signatures', () => {
     'command: [server, -c, /etc/server.conf], configs: [{source: c, target: /etc/server.conf}]',
     'command: [sh, -c, "server $$(cat /run/secrets/s)"], secrets: [s]',
     'command: [/signed], configs: [{source: signed, target: /signed}]',
+    'secrets: [s, {source: s, target: key.js, mode: 0440}], configs: [{source: signed, target: /bin/sh, mode: 0755}]',
+    ...['/etc/nginx/nginx.conf', '/var/lib/app/config.json', '/app/.env', '/etc/app/services/entrypoints.yml'].map(
+      (target) => `configs: [{source: c, target: ${target}}]`,
+    ),
   ])('may be the content of a file that is read: %s', (service) => {
     expect(faultsOf(`image: a, ${service}`, secretTops)).toEqual([]);
   });
@@ -141,6 +200,7 @@ describe('what a secret may decide on a host that requires signatures', () => {
   it.each([
     ['volumes: {data: {driver_opts: {device: "${S}"}}}', 'volume data'],
     ['networks: {default: {internal: "${S}"}}', 'network default'],
+    ['configs: {c: {file: "./${S}"}}', 'config c'],
     ['networks: {n: {driver_opts: {com.docker.network.bridge.enable_icc: "${S}"}}}', 'network n'],
   ])('is not a part of %s', (top, what) => {
     expect(faultsOf('image: a', top)).toEqual([
