@@ -189,6 +189,8 @@ export interface ManifestSecret {
   field: string;
   /** Null: the latest version. */
   version: number | null;
+  /** The services that may have the value as an argument of their program, on hosts that require signatures. */
+  argument_of?: string[];
 }
 
 /** How a tick was recorded. */

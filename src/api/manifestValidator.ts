@@ -75,6 +75,13 @@ export const manifestSchema = Type.Object(
           version: Type.Optional(
             Type.Integer({ minimum: 1, ...max, description: 'an integer from 1; leave it out for the latest version' }),
           ),
+          argument_of: Type.Optional(
+            Type.Array(Type.String({ ...visible, description: 'the name of a service' }), {
+              maxItems: 100,
+              description:
+                'a list of at most 100 services whose program may have the value as one argument, on hosts that require signatures',
+            }),
+          ),
         },
         { ...closed, description: 'an object that says where the value of one variable lies' },
       ),

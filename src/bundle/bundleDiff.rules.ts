@@ -124,9 +124,12 @@ function imageValues({ facts }: DiffSide): Values {
 
 function secretValues({ facts }: DiffSide): Values {
   return new Map(
-    facts.manifest.secrets.map(({ var: name, path, field, version }) => [
+    facts.manifest.secrets.map(({ var: name, path, field, version, argument_of = [] }) => [
       name,
-      `${path} field ${field}, ${version === null ? 'latest version' : `version ${version}`}`,
+      [
+        `${path} field ${field}, ${version === null ? 'latest version' : `version ${version}`}`,
+        ...(argument_of.length === 0 ? [] : [`an argument of ${argument_of.join(', ')}`]),
+      ].join(', '),
     ]),
   );
 }

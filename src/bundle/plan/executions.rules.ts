@@ -8,6 +8,7 @@ import {
   valueAt,
   valuesAt,
 } from '../compose/composeNode.rules.ts';
+import { normalizeHostPath } from '../policy/policyHost.rules.ts';
 import type { ReadService, ResolveText } from './bundleToStart.rules.ts';
 
 /**
@@ -202,4 +203,53 @@ function hooksOf(service: ReadService, mounts: readonly FileMount[], paths: read
         return isHook ? [{ service: service.name, what: `the script ${target}`, path, mode, node: undefined }] : [];
       }),
     );
+}
+
+/** A file of a container whose content is the value of a secret. */
+export interface SecretFile {
+  /** Its path in the container; it contains `$` if it is not known. */
+  target: string;
+  secret: string;
+  /** Its mode as written; null for the usual one, which is not executable. */
+  mode: string | null;
+  node: ComposeNode;
+}
+
+/** The files of a service whose content is the value of a secret. */
+export function secretFiles(
+  composeFiles: readonly ComposeFile[],
+  layers: readonly ComposeNode[],
+  { secretOf, resolve }: { secretOf: (text: string) => string | null; resolve: (text: string) => string },
+): SecretFile[] {
+  return (['configs', 'secrets'] as const).flatMap((kind) =>
+    valuesAt(layers, kind)
+      .flatMap(itemsOf)
+      .flatMap((node): SecretFile[] => {
+        const source = textOf(node) ?? textOf(valueAt(node, 'source')) ?? '';
+        const directory = kind === 'configs' ? '/' : '/run/secrets/';
+        const target = resolve(textOf(valueAt(node, 'target')) ?? source);
+        const definitions = composeFiles.map(({ root }) => valueAt(root, kind, source));
+        const texts = definitions.flatMap((each) =>
+          ['environment', 'content'].map((key) => textOf(valueAt(each, key))),
+        );
+        const secret = texts.map((text) => secretOf(text ?? '')).find((found) => found !== null);
+        if (secret === undefined) return [];
+        const path = normalizeHostPath(target.startsWith('/') ? target : `${directory}${target}`);
+        return [{ target: path, secret, mode: textOf(valueAt(node, 'mode')), node }];
+      }),
+  );
+}
+
+/** Directories of programs, libraries and start scripts in images, and names of scripts and libraries. */
+const programDirectories =
+  /^\/(usr\/|usr\/local\/|opt\/[^/]+\/)?lib(32|64|x32|exec)?\/|^\/etc\/(cron[^/]*|init|profile\.d|rc\d?\.d|sudoers\.d|pam\.d|ld\.so\.conf\.d|services\.d|s6-[^/]*|service|systemd|runit)\/|\/(s?bin|cgi-bin|node_modules|(site|dist)-packages|[^/]*(init|entrypoint[^/]*)\.d)\//;
+const programNames =
+  /^\/etc\/(ld\.so\.\w+|profile|bash\.bashrc|crontab|sudoers|inittab|rc\.local)$|entrypoint$|\/\.(profile|m?kshrc|(bash|z)(rc|env|_?profile|_?login|_?logout))$|\.(sh|bash|zsh|ksh|fish|ps1|py[cdowx]?|p[lm]|rb|[cm]?[jt]sx?|php\d?|phtml|lua|tcl|awk|jar|war|class|so(\.[\d.]+)?|dll|exe|node|wasm)$/i;
+
+/** Whether a file of a container is executable, or stands where an image may have a program, a library or a script. */
+export function isForProgram({ target, mode }: SecretFile): boolean {
+  const bits = mode === null ? 0 : /^0o?[0-7]+$/.test(mode) ? parseInt(mode.replace('o', ''), 8) : Number(mode);
+  if (!Number.isInteger(bits) || (bits & 0o111) !== 0 || target.includes('$')) return true;
+  if (target.startsWith('/run/secrets/')) return false;
+  return programDirectories.test(target) || programNames.test(target);
 }

@@ -26,9 +26,9 @@ import {
 import { ignoredKeys } from './ignoredKeys.rules.ts';
 import { type EngineImages, type PlannedPull, plannedPulls } from './images.rules.ts';
 import type { FileHead } from './notices.rules.ts';
-import { validateProfiles, validateReferences } from './references.rules.ts';
+import { validateProfiles, validateReferences, validateSecretPaths } from './references.rules.ts';
 import { ownedMountNotices } from './users.rules.ts';
-import { shownSecrets, validateSecretPaths, validateSignedKeys, validateVariables } from './variables.rules.ts';
+import { shownSecrets, validateSignedKeys, validateVariables } from './variables.rules.ts';
 import { type WaitLimits, type WaitPlan, waitPlanOf } from './waitPlan.rules.ts';
 import type { Healthcheck } from './writtenServices.rules.ts';
 
@@ -228,7 +228,7 @@ function bundleRefusals({ manifest, sha, project, texts }: BundleFacts, host: Ho
   return [
     validateSecretPaths(manifest),
     validateVariables({ project, texts }, manifest),
-    policyHost.requiresSignatures === true ? validateSignedKeys(project, manifest) : null,
+    policyHost.requiresSignatures === true ? validateSignedKeys({ project, texts }, manifest) : null,
     validateProfiles(project, manifest),
     validateReferences(project, manifest),
     policyHost.orchestrator === 'swarm' ? validateSwarmLogins(manifest) : null,

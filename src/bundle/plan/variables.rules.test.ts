@@ -1,11 +1,11 @@
 import type { Manifest } from '../../../machines/types.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { variablesOf } from '../compose/variables.rules.ts';
+import { validateSecretPaths } from './references.rules.ts';
 import {
   knownVariables,
   shownSecrets,
   unresolvedVariables,
-  validateSecretPaths,
   validateVariables,
   withKnownVariables,
 } from './variables.rules.ts';

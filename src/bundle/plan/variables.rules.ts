@@ -6,8 +6,10 @@ import { type ComposeProject, envFilesOf } from '../compose/composeProject.rules
 import {
   type ComposeNode,
   entriesOf,
+  isText,
   itemsOf,
   type Mapping,
+  type Scalar,
   scalarsOf,
   textOf,
   textsOf,
@@ -17,6 +19,7 @@ import {
 import { effectiveValue, type MergedFiles, mergedFilesOf } from '../compose/services.rules.ts';
 import { parseEnvAssignments, textParts, variablesOf, type VariableUse } from '../compose/variables.rules.ts';
 import { placeOf } from './bundleToStart.rules.ts';
+import { isForProgram, secretFiles } from './executions.rules.ts';
 
 /** Variables that the agent adds to `.env`. */
 const agentVariables = ['DEPLOYD_ENV', 'DEPLOYD_SHA', 'DEPLOYD_VERSION'];
@@ -127,98 +130,174 @@ const signedKeys = [
 
 /**
  * COMPOSE_REFUSED for a host that requires signatures: the value of a secret, which nobody signs, decides what runs there.
- * It may be a whole argument of a program that the bundle names, but no part of a script. Keys that configure the
- * program, such as `environment`, may have any value.
+ * It may be a whole argument of a program, but no part of a script, and only if the manifest names the service: the list
+ * of programs that run an argument cannot be complete. Keys that configure the program, such as `environment`, may have
+ * any value, except variables by which run times load code.
  */
-export function validateSignedKeys(project: ComposeProject, { secrets, variables }: Manifest): Refusal | null {
-  const unsigned = new Set(secrets.map((secret) => secret.var).filter((name) => !Object.hasOwn(variables, name)));
-  const secretIn = (text: string) => variablesOf(text).uses.find(({ name }) => unsigned.has(name))?.name ?? null;
-  const refuse = (owner: string, key: string, nodes: readonly ComposeNode[], cure: string): RefusedFault[] =>
-    nodes.flatMap(scalarsOf).flatMap((node) => {
-      const name = secretIn(node.text);
-      const text = `${printable(owner)}: ${key} is decided by the secret ${name}, which nobody signs${placeOf(project.files, node)}`;
-      return name === null ? [] : [{ text, cure }];
-    });
-  /** Words that name a file whose content is a secret, where a program or a script is expected. */
-  const filesThatRun = (name: string, layers: readonly ComposeNode[]): RefusedFault[] => {
-    const files = secretFiles(project, layers, (text) => (unsigned.has(text) ? text : secretIn(text)));
-    return (['entrypoint', 'command', 'healthcheck'] as const).flatMap((key) =>
-      programWords(layers, key).flatMap((node) => {
-        const secret = files.get(node.text);
-        const text = `service ${printable(name)}: ${key} runs ${printable(node.text)}, whose content is the secret ${secret}, which nobody signs${placeOf(project.files, node)}`;
-        return secret === undefined ? [] : [{ text, cure: 'mount a file of the bundle there' }];
-      }),
-    );
-  };
-  const inServices = [...project.services].flatMap(([name, layers]) => {
-    const owner = `service ${name}`;
-    const keyed = signedKeys.flatMap((key) => refuse(owner, key, valuesAt(layers, key), signedCure));
-    const resources = refuse(owner, 'deploy', valuesAt(layers, 'deploy', 'resources'), signedCure);
-    const disabled = refuse(owner, 'healthcheck', valuesAt(layers, 'healthcheck', 'disable'), signedCure);
-    const programs = (['command', 'healthcheck'] as const).flatMap((key) =>
-      refuse(owner, key, unsafeArguments(layers, key, secretIn), argumentCure),
-    );
-    return [...keyed, ...resources, ...disabled, ...programs, ...filesThatRun(name, layers)];
-  });
-  const resources = project.files.flatMap(({ root }) =>
-    ['volume', 'network'].flatMap((kind) =>
-      entriesOf(valueAt(root, `${kind}s`)).flatMap(([name, definition]) =>
-        refuse(`${kind} ${name}`, 'it', [definition], signedCure),
-      ),
+export function validateSignedKeys(sources: SignedSources, manifest: Manifest): Refusal | null {
+  const { project, texts } = sources;
+  const unsigned = unsignedValues(project, manifest);
+  const { faultOf, refuse, secretIn } = unsigned;
+  const inEnvFiles = envFilesOf(project).flatMap(({ path, isRaw }) =>
+    (isRaw ? [] : parseEnvAssignments(texts.get(path) ?? '').lines).flatMap(({ name, template }) =>
+      loadsCode(name) ? faultOf(`${path}: ${name}`, secretIn(template), undefined) : [],
     ),
   );
-  const faults = [...new Map([...inServices, ...resources].map((fault) => [fault.text, fault])).values()];
+  const resources = project.files.flatMap(({ root }) =>
+    ['volume', 'network', 'config', 'secret'].flatMap((kind) =>
+      entriesOf(valueAt(root, `${kind}s`)).flatMap(([name, definition]) => {
+        const isFile = kind === 'config' || kind === 'secret';
+        const signed = isFile ? ['file', 'name'].flatMap((key) => valuesAt([definition], key)) : [definition];
+        return refuse(`${kind} ${name}`, 'it', signed);
+      }),
+    ),
+  );
+  const inServices = [...project.services].flatMap((service) => serviceFaults(project, unsigned, service));
+  const faults = [
+    ...new Map([...inServices, ...inEnvFiles, ...resources].map((fault) => [fault.text, fault])).values(),
+  ];
   return faults.length === 0 ? null : refusalWith('COMPOSE_REFUSED', faults);
 }
 
-const signedCure = 'write it out, or into variables of manifest.json, which are signed';
-const argumentCure =
-  'pass it by environment, and write $$VAR for it in a script; as a list, it may be one whole argument of a program';
-
-/** The arguments with a secret that could name a program, or be more or less than one argument, or a part of a script. */
-function unsafeArguments(
-  layers: readonly ComposeNode[],
-  key: 'command' | 'healthcheck',
-  secretIn: (text: string) => string | null,
-): ComposeNode[] {
-  const node = key === 'command' ? effectiveValue(layers, key) : effectiveValue(layers, key, 'test');
-  if (node === undefined) return [];
-  const items = itemsOf(node);
-  if (node.kind !== 'list') return [...items];
-  const [form] = textsOf(items);
-  if (key === 'healthcheck' && form !== 'CMD') return [...items];
-  const before = key === 'command' ? entrypointOf(layers) : [];
-  const words = [...before, ...textsOf(key === 'command' ? items : items.slice(1))];
-  return items.filter((item) => {
-    const text = textOf(item) ?? '';
-    const at = words.indexOf(text, before.length);
-    const isValue = takesValues(words.slice(0, at)) && !scriptOptions.test(words[at - 1] ?? '');
-    return secretIn(text) !== null && !(isWholeVariable(text) && isValue);
-  });
+/** The secrets of a bundle, whose values nobody signs. */
+interface UnsignedValues {
+  /** The services that may have a secret as an argument. */
+  argumentOf: ReadonlyMap<string, readonly string[]>;
+  /** Inserts the variables that are signed. */
+  resolve: (text: string) => string;
+  /** The first secret in a text; null without one. */
+  secretIn: (text: string) => string | null;
+  /** The fault that a secret decides something; none for null. */
+  faultOf: (what: string, secret: string | null, node: ComposeNode | undefined, cure?: string) => RefusedFault[];
+  /** The faults of all texts below some nodes. */
+  refuse: (owner: string, key: string, nodes: readonly ComposeNode[], cure?: string) => RefusedFault[];
 }
 
-/** The files of a service whose content is the value of a secret: their paths in the container, and the secrets. */
-function secretFiles(
-  project: ComposeProject,
-  layers: readonly ComposeNode[],
-  secretOf: (text: string) => string | null,
-): Map<string, string> {
-  const files = (['configs', 'secrets'] as const).flatMap((kind) =>
-    valuesAt(layers, kind)
-      .flatMap(itemsOf)
-      .flatMap((node): [string, string][] => {
-        const source = textOf(node) ?? textOf(valueAt(node, 'source')) ?? '';
-        const directory = kind === 'configs' ? '/' : '/run/secrets/';
-        const target = textOf(valueAt(node, 'target')) ?? source;
-        const definitions = project.files.map(({ root }) => valueAt(root, kind, source));
-        const texts = definitions.flatMap((each) =>
-          ['environment', 'content'].map((key) => textOf(valueAt(each, key))),
-        );
-        const secret = texts.map((text) => secretOf(text ?? '')).find((found) => found !== null);
-        return secret === undefined ? [] : [[target.startsWith('/') ? target : `${directory}${target}`, secret]];
-      }),
+function unsignedValues({ files }: ComposeProject, { secrets, variables }: Manifest): UnsignedValues {
+  const unsigned = secrets.filter((secret) => !Object.hasOwn(variables, secret.var));
+  const argumentOf = new Map(unsigned.map((secret) => [secret.var, secret.argument_of ?? []]));
+  const known = new Map(Object.entries(variables));
+  const secretIn = (text: string) => variablesOf(text).uses.find(({ name }) => argumentOf.has(name))?.name ?? null;
+  const faultOf: UnsignedValues['faultOf'] = (what, secret, node, cure = signedCure) => {
+    const text = `${printable(what)} is decided by the secret ${secret}, which nobody signs${placeOf(files, node)}`;
+    return secret === null ? [] : [{ text, cure }];
+  };
+  return {
+    ...{ argumentOf, secretIn, faultOf },
+    resolve: (text) => withKnownVariables(text, known),
+    refuse: (owner, key, nodes, cure) =>
+      nodes.flatMap(scalarsOf).flatMap((node) => faultOf(`${owner}: ${key}`, secretIn(node.text), node, cure)),
+  };
+}
+
+type Service = [name: string, layers: readonly ComposeNode[]];
+
+function serviceFaults(project: ComposeProject, unsigned: UnsignedValues, [name, layers]: Service): RefusedFault[] {
+  const { argumentOf, faultOf, refuse, secretIn } = unsigned;
+  const owner = `service ${name}`;
+  const keyed = signedKeys.flatMap((key) => refuse(owner, key, valuesAt(layers, key)));
+  const resources = refuse(owner, 'deploy', valuesAt(layers, 'deploy', 'resources'));
+  const disabled = refuse(owner, 'healthcheck', valuesAt(layers, 'healthcheck', 'disable'));
+  const programs = (['command', 'healthcheck'] as const).flatMap((key) => {
+    const { unsafe, whole } = secretArguments(layers, key);
+    const undeclared = whole.filter(({ text }) => !argumentOf.get(secretIn(text) ?? '')?.includes(name));
+    return [...refuse(owner, key, unsafe, argumentCure), ...refuse(owner, key, undeclared, declareCure(name))];
+  });
+  const loading = environmentOf(layers).flatMap(({ name: variable, text, node }) =>
+    loadsCode(variable) ? faultOf(`${owner}: environment`, secretIn(text), node) : [],
   );
-  return new Map(files);
+  return [
+    ...keyed,
+    ...resources,
+    ...disabled,
+    ...programs,
+    ...loading,
+    ...fileFaults(project, unsigned, [name, layers]),
+  ];
+}
+
+/** Faults of files with the content of a secret, where a program, a library or a script is expected. */
+function fileFaults({ files: sources }: ComposeProject, unsigned: UnsignedValues, [name, layers]: Service) {
+  const { argumentOf, resolve, secretIn } = unsigned;
+  const secretOf = (text: string) => (argumentOf.has(text) ? text : secretIn(text));
+  const files = secretFiles(sources, layers, { secretOf, resolve });
+  const owner = `service ${printable(name)}`;
+  const run = (['entrypoint', 'command', 'healthcheck'] as const).flatMap((key) =>
+    programWords(layers, key).flatMap((node): RefusedFault[] => {
+      const secret = files.find(({ target }) => target === node.text)?.secret;
+      const text = `${owner}: ${key} runs ${printable(node.text)}, whose content is the secret ${secret}, which nobody signs${placeOf(sources, node)}`;
+      return secret === undefined ? [] : [{ text, cure: 'mount a file of the bundle there' }];
+    }),
+  );
+  const replaced = files.filter(isForProgram).map(({ target, secret, node }) => ({
+    text: `${owner}: ${printable(target)} may be a program, and its content is the secret ${secret}, which nobody signs${placeOf(sources, node)}`,
+    cure: 'mount it as a file below /run/secrets that is not executable, or mount a file of the bundle there',
+  }));
+  return [...run, ...replaced];
+}
+
+/** The compose files of a bundle, and the texts of its env files by path. */
+interface SignedSources {
+  project: ComposeProject;
+  texts: ReadonlyMap<string, string>;
+}
+
+const signedCure = 'write it out, or into variables of manifest.json, which are signed';
+const argumentCure = 'pass it by environment, and write $$VAR for it in a script';
+const declareCure = (service: string) =>
+  `${argumentCure}; if the program does not run the argument, add ${printable(service)} to argument_of of the secret in manifest.json`;
+
+/** Variables by which the loader, shells and usual run times load code or find programs. */
+const loaders =
+  /^(LD_\w+|PATH|BASH_(ENV|FUNC_.*)|GIT_(SSH(_COMMAND)?|EXEC_PATH)|LUA_INIT\w*|CLASSPATH|NODE_(OPTIONS|PATH|REPL_EXTERNAL_MODULE)|BUN_OPTIONS|_?JAVA(_TOOL)?_OPTIONS|JDK_JAVA_OPTIONS|(\w+_)?(JAVA|JVM|CATALINA)_OPTS|PERL(5OPT|5?LIB|5DB)|RUBY(OPT|LIB)|PYTHON(PATH|HOME|STARTUP)|DOTNET_STARTUP_HOOKS)$/;
+
+/** Whether a variable loads code, or has a name that is not in the bundle. */
+function loadsCode(name: string): boolean {
+  return loaders.test(name) || name.includes('$');
+}
+
+interface EnvironmentEntry {
+  name: string;
+  /** The text of its value, or of the whole entry. */
+  text: string;
+  node: ComposeNode;
+}
+
+/** The entries of `environment`; a name without a value has the value of the variable with that name. */
+function environmentOf(layers: readonly ComposeNode[]): EnvironmentEntry[] {
+  return valuesAt(layers, 'environment').flatMap((environment) => [
+    ...entriesOf(environment).map(([name, node]) => ({ name, text: textOf(node) ?? `$${name}`, node })),
+    ...(environment.kind === 'list' ? environment.items : []).map((node) => {
+      const text = textOf(node) ?? '';
+      const name = text.replace(/=.*$/s, '');
+      return { name, text: /[=$]/.test(text) ? text : `$${name}`, node };
+    }),
+  ]);
+}
+
+interface SecretArguments {
+  /** Arguments whose variables could name a program, be more or less than one argument, or be a part of a script. */
+  unsafe: ComposeNode[];
+  /** Other arguments, each the whole value of a variable. */
+  whole: Scalar[];
+}
+
+/** The arguments of a program, by what a variable in them may be. */
+function secretArguments(layers: readonly ComposeNode[], key: 'command' | 'healthcheck'): SecretArguments {
+  const node = key === 'command' ? effectiveValue(layers, key) : effectiveValue(layers, key, 'test');
+  const items = itemsOf(node);
+  const [form] = textsOf(items);
+  if (node?.kind !== 'list' || (key === 'healthcheck' && form !== 'CMD')) return { unsafe: [...items], whole: [] };
+  const words = key === 'command' ? entrypointOf(layers) : [];
+  const found: SecretArguments = { unsafe: [], whole: [] };
+  for (const item of key === 'command' ? items : items.slice(1)) {
+    const text = textOf(item) ?? '';
+    const isValue = takesValues(words) && !scriptOptions.test(words.at(-1) ?? '');
+    if (isText(item) && isWholeVariable(text) && isValue) found.whole.push(item);
+    else found.unsafe.push(item);
+    words.push(text);
+  }
+  return found;
 }
 
 /** The words of a program with its arguments where a program or a script is expected. */
@@ -276,24 +355,6 @@ function takesValues(words: readonly string[]): boolean {
 
 function mapping(key: string, value: ComposeNode): Mapping {
   return { kind: 'map', entries: new Map([[key, value]]), line: value.line };
-}
-
-/** SECRET_PATH_REFUSED with every path outside the env's branch of the secretstore, or null (spec §9). */
-export function validateSecretPaths({ env, secrets }: Manifest): Refusal | null {
-  const branch = `deployd/data/${env}/see/`;
-  const faults = secrets.flatMap((secret) => {
-    const fault = secret.path.startsWith(branch) ? pathFault(secret.path.slice(branch.length)) : 'leads elsewhere';
-    const text = `${secret.var}: ${printable(secret.path)} ${fault}`;
-    return fault === null ? [] : [{ text, cure: `write a path below ${branch}` }];
-  });
-  return faults.length === 0 ? null : refusalWith('SECRET_PATH_REFUSED', faults);
-}
-
-/** Allows only characters that need no escaping in a URL and that no proxy or server interprets. */
-function pathFault(path: string): string | null {
-  const parts = path.split('/');
-  if (parts.some((part) => part === '' || part === '.' || part === '..')) return 'has an empty, "." or ".." part';
-  return /^[A-Za-z0-9._~@+=:,/-]+$/.test(path) ? null : 'has a character other than letters, digits and ._~@+=:,-';
 }
 
 /** The sources of the values of variables that are not secrets. */

@@ -177,7 +177,7 @@ async function statementAbout(archive: string): Promise<{ statement: Statement; 
       const { name, env, version, sequence } = bundle.manifest;
       const side = await diffSideOf(bundle, signal);
       if ('refusals' in side) throw refusedBundle(side.refusals);
-      const refusal = validateSignedKeys(side.facts.project, bundle.manifest);
+      const refusal = validateSignedKeys(side.facts, bundle.manifest);
       if (refusal !== null) throw refusedBundle([refusal]);
       return { statement: { sha256: sha, claim: { name, env, version, sequence } }, side };
     }),
