@@ -162,7 +162,7 @@ export function rootName(text: string): string {
   return `trust root sha256 ${rootDigest(text)}`;
 }
 
-/** White space does not count, so that all programs print the same digest; text of another form counts as it is. */
+/** White space does not count, so that all programs print the same digest; other text counts unchanged. */
 export function rootDigest(text: string): string {
   const json = parseJson(text);
   return sha256Of(json === undefined ? text : JSON.stringify(json));

@@ -130,8 +130,8 @@ const signedKeys = [
 
 /**
  * COMPOSE_REFUSED for a host that requires signatures: the value of a secret, which nobody signs, decides what runs there.
- * It may be a whole argument of a program, but no part of a script, and only if the manifest names the service: the list
- * of programs that run an argument cannot be complete. Keys that configure the program, such as `environment`, may have
+ * It may be a whole argument of a program, but no part of a script. The manifest must name the service then, because the
+ * list of programs that run an argument cannot be complete. Keys that configure the program, such as `environment`, may have
  * any value, except variables by which run times load code.
  */
 export function validateSignedKeys(sources: SignedSources, manifest: Manifest): Refusal | null {
@@ -282,7 +282,7 @@ interface SecretArguments {
   whole: Scalar[];
 }
 
-/** The arguments of a program, by what a variable in them may be. */
+/** The arguments of a program that may contain variables, and the arguments that may not. */
 function secretArguments(layers: readonly ComposeNode[], key: 'command' | 'healthcheck'): SecretArguments {
   const node = key === 'command' ? effectiveValue(layers, key) : effectiveValue(layers, key, 'test');
   const items = itemsOf(node);
