@@ -2,9 +2,8 @@ import { isMap, type Node, type Scalar } from 'yaml';
 import { printable } from '../../core/text.rules.ts';
 import { hasReadOnlyMode } from '../compose/mounts.rules.ts';
 import { type ImportWork, joinPath, type Place, tellChange, type TreeFile } from './importWork.rules.ts';
-import type { ProjectDocument } from './projectDocument.rules.ts';
+import { type ProjectDocument, sectionOf, serviceNodes } from './projectDocument.rules.ts';
 import { bindSourceOf } from './readProject.rules.ts';
-import { sectionOf, serviceNodes } from './services.rules.ts';
 import {
   entriesAt,
   itemsAt,
@@ -92,7 +91,8 @@ export function becomeVolume(
   tellChange(work, place, [`${before} is the named volume ${name} now`, why]);
 }
 
-function bindMountOf(item: Node, document: ProjectDocument): BindMount | null {
+/** An item of `volumes` as a bind mount; null for any other mount. */
+export function bindMountOf(item: Node, document: ProjectDocument): BindMount | null {
   const [scalar] = bindSourceOf(item, document);
   if (scalar === undefined) return null;
   return isMap(item) ? longMount(item as MapNode, scalar, document) : shortMount(scalar);

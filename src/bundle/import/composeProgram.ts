@@ -110,7 +110,7 @@ async function differencesWith(
   const values = [...Object.entries(bundle.manifest.variables ?? {}), ...names.map((name) => [name, standIn] as const)];
   const lacksValue = (value: string | null) => value === null || (value === '' && empty !== '');
   const given = new Map(values.filter(([name, value]) => value !== '' && lacksValue(bundle.valueOf(name))));
-  const secrets = new Map(names.map((name) => [name, (bundle.valueOf(name, given) ?? standIn) || empty]));
+  const secrets = new Map(names.map((name) => [name, (bundle.valueOf(name) ?? standIn) || empty]));
   const hidden = (text: string) => [...secrets.values()].reduce(withoutSecret, masked(printable(text)));
   const unread = (owner: string, text: string) => [{ owner, key: 'compose', what: `cannot read it: ${hidden(text)}` }];
   const projectName = `deployd-${bundle.manifest.env}`;

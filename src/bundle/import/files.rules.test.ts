@@ -1,6 +1,9 @@
+import { parse } from 'yaml';
 import {
   type ExpectedImport,
   expectImport,
+  importedBundle,
+  linesOf,
   type ProjectFiles,
   resultOf,
 } from '../../../fixtures/world/import/importing.ts';
@@ -153,4 +156,124 @@ describe('the environment of a service', () => {
   ])('%s', (_, service, more, expected) => {
     expectImport([service, more], expected);
   });
+});
+
+const secretNow = 'because its value is a secret, and a bundle holds none';
+
+it.each<[string, string, string[], ProjectFiles?]>([
+  [
+    'command: redis-server --requirepass hunter2',
+    'command: "redis-server --requirepass ${REQUIREPASS}"',
+    ['REQUIREPASS'],
+  ],
+  [
+    'command: [redis-server, --requirepass, "my pass"]',
+    'command: [redis-server, --requirepass, "${REQUIREPASS}"]',
+    ['REQUIREPASS'],
+  ],
+  [
+    'healthcheck: {test: [CMD, mysqladmin, ping, -uroot, -phunter2]}',
+    'healthcheck: {test: [CMD, mysqladmin, ping, -uroot, "-p${MYSQL_PASSWORD}"]}',
+    ['MYSQL_PASSWORD'],
+  ],
+  [
+    'healthcheck: {test: "redis-cli -a hunter2 ping | grep $X"}',
+    'healthcheck: {test: "redis-cli -a ${REDIS_PASSWORD} ping | grep $X"}',
+    ['REDIS_PASSWORD'],
+    { '.env': 'X=1' },
+  ],
+  ['entrypoint: [sh, -c, "x $$Y --token=abc"]', 'entrypoint: [sh, -c, "x $$Y --token=${TOKEN}"]', ['TOKEN']],
+  [
+    'labels: ["t.users=a:$$apr1$$abcdefgh$$0123456789abcdefghijkl"]',
+    'labels: ["t.users=a:${PASSWORD_HASH}"]',
+    ['PASSWORD_HASH'],
+  ],
+  [
+    'environment: {URL: "postgres://u:hunter2@$H/x", URLS: "a postgres://u:other@$H/x"}',
+    'environment: {URL: "postgres://u:${POSTGRES_PASSWORD}@$H/x", URLS: "a postgres://u:${A_POSTGRES_PASSWORD}@$H/x"}',
+    ['POSTGRES_PASSWORD', 'A_POSTGRES_PASSWORD'],
+    { '.env': 'H=h' },
+  ],
+  [
+    'command: "x ${DB:-postgres://u:hunter2@h/x} ${SET:-postgres://u:unused@h/x}"',
+    'command: "x ${DB:-postgres://u:${POSTGRES_PASSWORD}@h/x} ${SET:-postgres://u:unused@h/x}"',
+    ['POSTGRES_PASSWORD'],
+    { '.env': 'SET=1' },
+  ],
+  ['command: x --password $PW --ttl 3', 'command: x --password $PW --ttl 3', [], { '.env': 'PW=1' }],
+])('secrets in a text become variables: %s', (before, after, secrets, more = {}) => {
+  const { a } = parse(`a: {image: x, ${after}}`) as { a: object };
+  const found = resultOf({ 'compose.yaml': `services: {a: {image: x, ${before}}}\n`, ...more });
+  expect([found.a, found.secrets]).toEqual([a, secrets]);
+  const { valueOf } = importedBundle({ 'compose.yaml': `services: {a: {image: x, ${before}}}\n`, ...more });
+  for (const name of secrets) expect(valueOf(name)).not.toContain('$$');
+});
+
+it('a secret in a text is reported without its value, and may be denied by its name', () => {
+  const files = {
+    'compose.yaml': 'services: {a: {image: x, command: x --token abc}}\nconfigs: {c: {content: "token=abc"}}\n',
+  };
+  expect(linesOf(files)).toEqual([
+    `service a: command: a part of it is \${TOKEN} now, ${secretNow}`,
+    `config c: content: a part of it is \${TOKEN} now, ${secretNow}`,
+  ]);
+  expect(resultOf(files, { variables: new Map([['TOKEN', null]]) })).toMatchObject({
+    ...{ a: { command: 'x --token abc' }, secrets: [] },
+  });
+});
+
+it('a mounted file that holds a secret is a secret of the compose file', () => {
+  const conf = { 'conf/redis.conf': 'requirepass hunter2\n' };
+  const mount = 'volumes: ["./conf/redis.conf:/etc/redis.conf:ro", "d:/d"]';
+  const files = {
+    'compose.yaml': `services: {a: {image: x, ${mount}}, b: {image: x, ${mount}}}\nvolumes: {d: }\n`,
+    ...conf,
+  };
+  const found = resultOf(files);
+  expect(found).toMatchObject({
+    a: { volumes: ['d:/d'], secrets: [{ source: 'conf-redis.conf', target: '/etc/redis.conf' }] },
+    top: { secrets: { 'conf-redis.conf': { environment: 'CONF_REDIS_CONF' } } },
+    ...{ secrets: ['CONF_REDIS_CONF'], copies: [], undecided: [] },
+  });
+  expect(found.changes).toContain(
+    'service a: volumes: ./conf/redis.conf is the secret conf-redis.conf of the variable CONF_REDIS_CONF now',
+  );
+  expect(importedBundle(files).secretSources.get('CONF_REDIS_CONF')).toEqual({
+    path: 'conf/redis.conf',
+    isEnvFile: false,
+  });
+  const denied = resultOf(files, { variables: new Map([['conf/redis.conf', null]]) });
+  expect(denied).toMatchObject({ secrets: [], copies: ['conf/redis.conf'] });
+});
+
+it.each([
+  'volumes: [./k:/k:rw]',
+  'volumes: [./k:/acme.json]',
+  'read_only: true, volumes: [./k:/k]',
+  'volumes: ["v:/etc", "./k:/etc/k"]',
+  'volumes: [./d:/d]',
+])('a mounted file that holds a secret is left to decide where compose cannot copy it: %s', (service) => {
+  const { undecided, secrets } = resultOf({
+    'compose.yaml': `services: {a: {image: x, ${service}}}\nvolumes: {v: }\n`,
+    ...{ k: key.k, 'd/k.conf': key.k },
+  });
+  expect(undecided).toContainEqual(expect.stringMatching(/(k|d\/k\.conf) holds a secret, and does not come along → /));
+  expect(secrets).toEqual([]);
+});
+
+it('the file with the values of secrets is known: an env file, or the file itself', () => {
+  const { secretSources } = importedBundle({
+    'compose.yaml':
+      'services: {a: {image: x, command: $A_TOKEN, env_file: e.env, environment: {B_TOKEN: x}}}\nsecrets: {s: {file: ./s}}\n',
+    ...{ '.env': 'A_TOKEN=abc\n', 'e.env': 'C_TOKEN=def\n' },
+  });
+  const named = (name: string) => secretSources.get(name);
+  expect([named('A_TOKEN'), named('B_TOKEN'), named('C_TOKEN'), named('S')]).toEqual([
+    ...[
+      { path: '.env', isEnvFile: true },
+      undefined,
+      { path: 'e.env', isEnvFile: true },
+      { path: './s', isEnvFile: false },
+    ],
+  ]);
 });

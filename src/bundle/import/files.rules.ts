@@ -1,31 +1,35 @@
 import { isCollection, isMap, isSeq, type Node, Pair, type Scalar } from 'yaml';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { printable } from '../../core/text.rules.ts';
-import { parseEnvAssignments, rawEnvFault, textParts } from '../compose/variables.rules.ts';
+import { parseEnvAssignments, rawEnvFault } from '../compose/variables.rules.ts';
 import { isBelow } from '../policy/policyHost.rules.ts';
 import { bindMountsOf, projectPathOf } from './bindMounts.rules.ts';
 import {
   bringFile,
   type ImportWork,
   isKeyFile,
+  isSecretText,
   joinPath,
   leaveUndecided,
   normalizeRelative,
   type Place,
+  replaceSecretParts,
   tellChange,
+  variableFor,
+  withoutSecrets,
 } from './importWork.rules.ts';
-import type { ProjectDocument } from './projectDocument.rules.ts';
 import {
   ownerOf,
   ownMapOf,
+  type ProjectDocument,
   type ProjectService,
   type ServiceNode,
   serviceNodes,
   type ServicePart,
   servicePartsOf,
   servicesOf,
-} from './services.rules.ts';
-import { readEnvFile, unescapeDollars } from './variables.rules.ts';
+} from './projectDocument.rules.ts';
+import { readEnvFile, scalarsBelow } from './variables.rules.ts';
 import {
   effectivePair,
   entriesAt,
@@ -89,9 +93,15 @@ function bringLabelFiles({ map, document, owner }: ServicePart, work: ImportWork
     const scalar = scalarAt(item, document);
     const path = normalizeRelative(scalar?.value ?? '');
     if (scalar === null || /^[/~]|\$/.test(scalar.value)) continue;
-    const into = work.tree.kindOf(path) === 'file' ? bringFile(path, work) : null;
+    const isSecret = isKeyFile(path, work);
+    const into = work.tree.kindOf(path) === 'file' && !isSecret ? bringFile(path, work) : null;
     if (into !== null && into !== path) setText(scalar, into);
-    if (into === null)
+    if (isSecret)
+      leaveUndecided(work, { owner, key: 'label_file' }, [
+        `${printable(path)} holds a secret`,
+        `write its labels into the compose file, or give --variable ${printable(path)} if it holds none`,
+      ]);
+    else if (into === null)
       leaveUndecided(work, { owner, key: 'label_file' }, [
         `${printable(path)} is not there`,
         'make it, or take it out',
@@ -119,7 +129,6 @@ function entryOf(
   if (text === null) return { ...entry, path, fate: isRequired ? 'missing' : 'left out' };
   const { assignments } = readEnvFile(text);
   const isDotenv = own === '.env' || own.endsWith('/.env');
-  const isProjects = own === work.choices.envFile;
   const texts = new Map(
     assignments.map(({ name, template }) => [name, isRaw ? template.replaceAll('$', '$$$$') : template]),
   );
@@ -128,7 +137,8 @@ function entryOf(
     isUnreadable(text, isRaw) ||
     isWritten(own, work) ||
     [...texts].some(([name, one]) => isSecretText(name, one, work));
-  for (const [name, one] of texts) texts.set(name, isMoved ? movedText(name, one, { work, owner, isProjects }) : one);
+  const moving = { work, owner, isProjects: own === work.choices.envFile, path: isRaw ? null : own };
+  for (const [name, one] of texts) texts.set(name, isMoved ? movedText(name, one, moving) : one);
   return { ...entry, fate: isMoved ? 'environment' : 'kept', texts };
 }
 
@@ -147,12 +157,18 @@ interface Moving {
   owner: string;
   /** Whether it is the file with the values of the project's variables. */
   isProjects: boolean;
+  /** The path of an env file in the usual format. */
+  path: string | null;
 }
 
-function movedText(name: string, text: string, { work, owner, isProjects }: Moving): string {
+function movedText(name: string, text: string, moving: Moving): string {
+  const { isProjects, path, work } = moving;
   const isVariable = /^[A-Za-z_]\w*$/.test(name) && !isReservedVariable(name);
   if (isProjects && isVariable) return `\${${name}}`;
-  return isSecretText(name, text, work) ? secretReference(name, text, { work, owner }) : text;
+  const moved = withoutSecrets(name, text, moving);
+  const isNew = moved === `\${${name}}` && !work.secretSources.has(name);
+  if (isNew && path !== null) work.secretSources.set(name, { path, isEnvFile: true });
+  return moved;
 }
 
 function environmentNamesOf({ layers, document }: ProjectService): string[] {
@@ -219,8 +235,10 @@ function bringContent(map: MapNode, file: Scalar<string>, context: Context): voi
   else if (bringFile(path, work) !== path) setText(file, `./${bringFile(path, work)}`);
 }
 
-function readFromSecretstore(map: MapNode, { work, place, name }: Context): void {
+function readFromSecretstore(map: MapNode, { work, document, place, name }: Context): void {
   const variable = work.register.variableFor(name.toUpperCase(), 'FILE', `file of ${name}`);
+  const path = textAt(valueAt(map, document, 'file'), document);
+  if (path !== null && !/^~|\$/.test(path)) work.secretSources.set(variable, { path, isEnvFile: false });
   for (const key of ['file', 'external', 'name', 'driver', 'driver_opts']) removeKey(map, key);
   setValue(map, 'environment', newScalar(variable));
   tellChange(work, place, [`its content is the variable ${variable} now`, 'it is a secret, and a bundle holds none']);
@@ -261,18 +279,42 @@ function addToEnvironment(service: ProjectService, more: ReadonlyMap<string, str
   if (!isOwn) setValue(own, 'environment', environment);
 }
 
-/** The replacement for a secret of a file: the variable that has its value. */
-function secretReference(name: string, text: string, { work, owner }: { work: ImportWork; owner: string }): string {
-  const service = owner.replace(/^services? ([^,]*).*$/, '$1').toUpperCase();
-  const variable = work.register.variableFor(name, service, unescapeDollars(text));
-  return `\${${variable}}`;
+/** Keys of services with texts for programs, and whether the texts of one are the words of a command. */
+const programTexts: readonly [key: string, separator: string][] = [
+  ...['command', 'entrypoint', 'healthcheck.test'].map((key): [string, string] => [key, ' ']),
+  ...['labels', 'annotations', 'deploy.labels', 'logging.options', 'post_start', 'pre_stop'].map(
+    (key): [string, string] => [key, '\n'],
+  ),
+];
+
+/** Replaces secrets in commands, health checks, labels and the contents of configs by variables. */
+export function replaceWrittenSecrets(work: ImportWork): void {
+  for (const [key, separator] of programTexts) {
+    const nodes = serviceNodes(work.documents, (map, document) => {
+      const node = resolve(valueAt(map, document, ...key.split('.')), document);
+      return node === null ? [] : [node];
+    });
+    for (const { node, document, owner } of nodes)
+      replaceInTexts(scalarsBelow(node, document), separator, { work, place: { owner, key } });
+  }
+  for (const document of work.documents)
+    for (const [name, part] of entriesAt(valueAt(document.root, document, 'configs'), document)) {
+      const content = scalarAt(valueAt(part, document, 'content'), document);
+      const place = { owner: `config ${name}`, key: 'content' };
+      if (content !== null) replaceInTexts([content], '\n', { work, place });
+    }
 }
 
-/** Whether a text of a file is a secret: a literal one, or one with a literal password in a URL. */
-function isSecretText(name: string, text: string, { register }: ImportWork): boolean {
-  if (text === '') return false;
-  const isLiteral = textParts(text).every((part) => typeof part === 'string');
-  return isLiteral ? register.isSecret(name, unescapeDollars(text)) : register.isSecret('', text);
+function replaceInTexts(
+  scalars: readonly Scalar<string>[],
+  separator: string,
+  { work, place }: { work: ImportWork; place: Place },
+): void {
+  const before = scalars.map(({ value }) => value);
+  const { texts, variables } = replaceSecretParts(before, separator, { work, owner: place.owner });
+  for (const [index, scalar] of scalars.entries())
+    if (texts[index] !== scalar.value) setText(scalar, texts[index] ?? '');
+  for (const variable of variables) tellSecret(work, place, `a part of it is \${${variable}} now`);
 }
 
 function environmentNodes(environment: unknown, document: ProjectDocument): (ListNode | MapNode)[] {
@@ -319,9 +361,13 @@ function replaceInMap(map: MapNode, { document, owner }: NodeOwner, work: Import
 }
 
 function replaceSecret(name: string, text: string, { place, work }: { place: Place; work: ImportWork }): string {
-  const reference = secretReference(name, text, { work, owner: place.owner });
-  tellChange(work, place, [`is ${reference} now`, 'its value is a secret, and a bundle holds none']);
-  return reference;
+  const replaced = withoutSecrets(name, text, { work, owner: place.owner });
+  tellSecret(work, place, /^\$\{\w+\}$/.test(replaced) ? `is ${replaced} now` : 'has variables for its secrets now');
+  return replaced;
+}
+
+function tellSecret(work: ImportWork, place: Place, what: string): void {
+  tellChange(work, place, [what, 'its value is a secret, and a bundle holds none']);
 }
 
 /**
@@ -332,7 +378,11 @@ function textOfBareName(name: string, place: Place, work: ImportWork): string | 
   const value = work.register.values.get(name) ?? null;
   const isSecret = work.register.isSecret(name, value);
   const text = (value ?? '').replaceAll('$', '$$$$');
-  if (isReservedVariable(name) && isSecret) return replaceSecret(name, text, { place, work });
+  if (isReservedVariable(name) && isSecret) {
+    const reference = `\${${variableFor(name, text, { work, owner: place.owner })}}`;
+    tellSecret(work, place, `is ${reference} now`);
+    return reference;
+  }
   if (value !== null || isSecret) return isReservedVariable(name) ? text : '';
   tellChange(work, place, [`${printable(name)} is left out`, 'it has no value in the project']);
   return null;

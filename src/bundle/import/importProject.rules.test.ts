@@ -164,7 +164,12 @@ describe('what an environment sets', () => {
     ['environment: {TOKEN: "x$OTHER"}', { '.env': 'OTHER=1' }, { TOKEN: 'x$OTHER' }, []],
     ['environment: [{A: b}, B]', {}, [{ A: 'b' }], []],
     ['environment: {TOKEN: "a$$b"}', {}, { TOKEN: '${TOKEN}' }, ['TOKEN']],
-    ['environment: {URL: "http://u:hunter2@$HOST/"}', { '.env': 'HOST=h' }, { URL: '${URL}' }, ['URL']],
+    [
+      'environment: {URL: "http://u:hunter2@$HOST/"}',
+      { '.env': 'HOST=h' },
+      { URL: 'http://u:${URL_PASSWORD}@$HOST/' },
+      ['URL_PASSWORD'],
+    ],
     ['environment: {URL: "http://u:$TOKEN@h/"}', {}, { URL: 'http://u:$TOKEN@h/' }, ['TOKEN']],
     ['environment: {API_TOKEN: }', {}, { API_TOKEN: null }, ['API_TOKEN']],
     ['environment: {PATH: , HOME: }', { '.env': 'PATH=/a$$b' }, { PATH: '/a$$b' }, []],

@@ -8,7 +8,7 @@ import { type BundleFacts, noHost, type Plan, planOf } from '../plan/plan.rules.
 import { knownVariables, withKnownVariables } from '../plan/variables.rules.ts';
 import { askedPrivileges } from '../policy/composePolicy.rules.ts';
 import { anyHost, permitEntry, type Privilege } from '../policy/policyHost.rules.ts';
-import { replaceContents, replaceEnvFiles, replaceEnvironmentSecrets } from './files.rules.ts';
+import { replaceContents, replaceEnvFiles, replaceEnvironmentSecrets, replaceWrittenSecrets } from './files.rules.ts';
 import {
   bundlePathOf,
   createVariableRegister,
@@ -16,10 +16,12 @@ import {
   type ImportReport,
   type ImportWork,
   leaveUndecided,
+  normalizeRelative,
   type ProjectTree,
+  type SecretSource,
   tellChange,
 } from './importWork.rules.ts';
-import { replaceMounts, replaceVolumeDrivers } from './mounts.rules.ts';
+import { replaceMounts, replaceSecretFiles, replaceVolumeDrivers } from './mounts.rules.ts';
 import {
   findRenamed,
   removeBridgeNames,
@@ -28,7 +30,7 @@ import {
   replaceOwnContainers,
   replaceSharedBridge,
 } from './networks.rules.ts';
-import { type ProjectDocument, renderProjectDocument, repairAnchors } from './projectDocument.rules.ts';
+import { type ProjectDocument, renderProjectDocument, repairAnchors, serviceNamesOf } from './projectDocument.rules.ts';
 import { readProject } from './readProject.rules.ts';
 import {
   chooseProfiles,
@@ -42,15 +44,7 @@ import {
   replaceGpuRuntime,
   shortenStopPeriods,
 } from './serviceKeys.rules.ts';
-import { serviceNamesOf } from './services.rules.ts';
-import {
-  envValues,
-  interpolate,
-  readEnvFile,
-  type SuppliedVariables,
-  supplyVariables,
-  variableNamesOf,
-} from './variables.rules.ts';
+import { envValues, readEnvFile, type SuppliedVariables, supplyVariables, variableNamesOf } from './variables.rules.ts';
 import { mapAt, type MapNode, ownValue, removeKey, valueAt } from './yamlNodes.rules.ts';
 
 /** A bundle made of a compose project. */
@@ -61,11 +55,10 @@ export interface ImportedBundle {
   /** Project paths of the files that come along, by their paths in the bundle. */
   copies: Map<string, string>;
   report: ImportReport;
-  /**
-   * The value that a variable has in the project, also a secret; null if it has none. `given` has values of variables that
-   * the project leaves open. A function, so that nothing prints it.
-   */
-  valueOf: (name: string, given?: ReadonlyMap<string, string>) => string | null;
+  /** The value that a variable has in the project, also a secret; null if it has none. A function, so that nothing prints it. */
+  valueOf: (name: string) => string | null;
+  /** Where the values of secrets are, by variable. */
+  secretSources: ReadonlyMap<string, SecretSource>;
 }
 
 /** The keys of a manifest that an import sets. */
@@ -105,7 +98,9 @@ function replaceParts(work: ImportWork): void {
   findReadOnlyServices(work);
   replaceEnvFiles(work);
   replaceEnvironmentSecrets(work);
+  replaceWrittenSecrets(work);
   replaceDeviceMounts(work);
+  replaceSecretFiles(work);
   replaceMounts(work);
   replaceVolumeDrivers(work);
   replaceOverlays(work);
@@ -132,16 +127,9 @@ function bundleOf({ compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
     composeFiles: new Map(compose.map((path, index) => [path, texts[index] ?? ''])),
     copies: work.copies,
     report: work.report,
-    valueOf: (name, given) => projectValueOf(name, work, given),
+    valueOf: work.register.valueOf,
+    secretSources: work.secretSources,
   };
-}
-
-/** A secret that stood in a file may contain variables. */
-function projectValueOf(name: string, { register }: ImportWork, given?: ReadonlyMap<string, string>): string | null {
-  const value = register.valueOf(name);
-  if (value === null || register.values.has(name)) return value;
-  const valueOf = (variable: string) => register.valueOf(variable) || (given?.get(variable) ?? '');
-  return interpolate(value, valueOf)?.replaceAll('$$', '$') ?? value;
 }
 
 function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {
@@ -151,6 +139,11 @@ function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {
   return {
     ...{ tree, choices, documents: [], report: { changes: [], undecided: [], inactive_profiles: [], renamed: [] } },
     ...{ copies: new Map(), paths: new Map(), volumes: new Map(), envFiles: new Set() },
+    secretSources: new Map(
+      [...values.keys()]
+        .filter((name) => !known.has(name))
+        .map((name) => [name, { path: choices.envFile, isEnvFile: true }]),
+    ),
     register: createVariableRegister(new Map([...values, ...known]), choices),
   };
 }
@@ -222,6 +215,37 @@ function quoted(text: string): string {
   return /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|yes|no|on|off|y|n|null)$/i.test(text)
     ? text
     : JSON.stringify(text);
+}
+
+/** One command for all secrets of an env file, and one for each other secret, which may be the content of a file. */
+export function secretLines({ manifest, secretSources }: ImportedBundle, directory: string): string[] {
+  const all = manifest.secrets.map((secret) => ({
+    ...{ variable: secret.var, field: secret.field, key: secret.path.split('/').at(-1) ?? secret.path },
+    from: secretSources.get(secret.var),
+  }));
+  const shared = Map.groupBy(all, ({ from }) => (from?.isEnvFile === true ? from.path : null));
+  const set = `deployctl secret set ${manifest.env}`;
+  const fileOf = (path: string) => shellWord(path.startsWith('/') ? path : `${directory}/${normalizeRelative(path)}`);
+  return [...shared].flatMap(([envFile, secrets]) => {
+    if (envFile === null)
+      return secrets.map(({ key, field, variable, from }) => {
+        const file = from === undefined ? '' : ` --from-file ${fileOf(from.path)}`;
+        return `${set} ${key} --field ${field}${file}   # ${variable}`;
+      });
+    const pairs = secrets.map(({ key, variable }) => `${key}=${variable}`);
+    return Array.from({ length: Math.ceil(pairs.length / mostSecrets) }, (_, at) => {
+      const some = pairs.slice(at * mostSecrets, (at + 1) * mostSecrets);
+      return `${set} ${some.join(' ')} --from-env-file ${fileOf(envFile)}`;
+    });
+  });
+}
+
+/** The service sets at most so many secrets at once. */
+const mostSecrets = 50;
+
+/** A text as one word of a shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /**

@@ -86,7 +86,7 @@ describe('an import reports', () => {
         'service a: volumes: ./r comes along (files: 1), because it is configuration',
         'service a: volumes: ./d is the named volume d-data now, because it holds data; copy what is there into the volume',
         'service a: volumes: ./e is the named volume e-data now, because it holds data; copy what is there into the volume',
-        'service a: volumes: r/k.pem holds a secret, and does not come along → make it a secret of the compose file, with an `environment`',
+        'service a: volumes: r/k.pem holds a secret, and does not come along → make it a secret of the compose file, with an `environment`, or give --variable FILE if it holds none',
       ],
     ],
     [
@@ -246,7 +246,10 @@ it.each([
   ['a.env', false],
   ['.env/a', false],
   ['key', true],
+  ['open', false],
   ['none', false],
 ])('%s holds a secret: %j', (path, expected) => {
-  expect(isKeyFile(path, { tree: memoryTree({ key: '-----BEGIN PRIVATE KEY-----' }) })).toBe(expected);
+  const tree = memoryTree({ key: '-----BEGIN PRIVATE KEY-----', open: '-----BEGIN PRIVATE KEY-----' });
+  const choices = { variables: new Map([['open', null]]) } as unknown as ImportChoices;
+  expect(isKeyFile(path, { tree, choices })).toBe(expected);
 });

@@ -1,5 +1,15 @@
 import { isReservedVariable } from '../../api/manifest.rules.ts';
+import { textParts, type TextVariable } from '../compose/variables.rules.ts';
 import type { ProjectDocument } from './projectDocument.rules.ts';
+import {
+  hidden,
+  holdsSecret,
+  isNoSecretValue,
+  isSecretName,
+  isSecretValue,
+  type SecretPart,
+  secretPartsIn,
+} from './secretSigns.rules.ts';
 
 /** An import at work: its steps change the documents, and say so in the report. */
 export interface ImportWork {
@@ -16,6 +26,15 @@ export interface ImportWork {
   readonly envFiles: Set<string>;
   /** Names of the volumes that take the place of directories, by project path. */
   readonly volumes: Map<string, string>;
+  /** Where the values of secrets are, by variable. */
+  readonly secretSources: Map<string, SecretSource>;
+}
+
+/** A file that has the value of a secret: under the name of its variable in an env file, or as its content. */
+export interface SecretSource {
+  /** Relative to the project's directory. */
+  path: string;
+  isEnvFile: boolean;
 }
 
 /** Where in the project something is. */
@@ -173,6 +192,78 @@ function variableName(name: string): string {
   return /^\d/.test(plain) ? `_${plain.slice(1)}` : plain;
 }
 
+/** Whether a text of a file is or contains a secret. */
+export function isSecretText(name: string, text: string, { register }: ImportWork): boolean {
+  if (text === '') return false;
+  return isLiteral(text) ? register.isSecret(name, unescapeDollars(text)) : secretPartsOf(text, register).length > 0;
+}
+
+function isLiteral(text: string): boolean {
+  return textParts(text).every((part) => typeof part === 'string');
+}
+
+/** The text with variables for its secrets: one for the whole text, unless it has variables itself. */
+export function withoutSecrets(
+  name: string,
+  text: string,
+  { work, owner }: { work: ImportWork; owner: string },
+): string {
+  if (!isSecretText(name, text, work)) return text;
+  if (!isLiteral(text)) return replaceSecretParts([text], ' ', { work, owner }).texts.join('');
+  return `\${${variableFor(name, text, { work, owner })}}`;
+}
+
+/** The variable for a secret of a file. */
+export function variableFor(name: string, text: string, { work, owner }: { work: ImportWork; owner: string }): string {
+  const service = owner.replace(/^\w+ ([^,]*).*$/, '$1').toUpperCase();
+  return work.register.variableFor(name, service, unescapeDollars(text));
+}
+
+/** Parts of a text that are secrets, but none in a variable that has a value or is a secret itself. */
+function secretPartsOf(text: string, { values, isSecret }: ImportWork['register']): SecretPart[] {
+  const isOpen = ({ name, operator }: TextVariable) =>
+    operator.endsWith('-') && !values.has(name) && !isSecret(name, null);
+  const shown = textParts(text).map((part) => {
+    if (typeof part === 'string') return part;
+    return part !== null && isOpen(part) ? part.source : hidden.repeat(part?.source.length ?? 2);
+  });
+  return secretPartsIn(shown.join(''));
+}
+
+/**
+ * Texts that belong together, such as the words of a command, with variables for the parts that are secrets. A word after
+ * its option is a secret as a whole. `--variable NAME` denies a part with this name.
+ */
+export function replaceSecretParts(
+  texts: readonly string[],
+  separator: string,
+  { work, owner }: { work: ImportWork; owner: string },
+): { texts: string[]; variables: string[] } {
+  const parts = secretPartsOf(texts.join(separator), work.register).filter(
+    ({ name }) => !work.choices.variables.has(name),
+  );
+  const variables: string[] = [];
+  let at = 0;
+  const replaced = texts.map((text) => {
+    const [from, to] = [at, at + text.length];
+    at = to + separator.length;
+    const own = parts.filter(({ start, end }) => start >= from && end <= to);
+    return own.toReversed().reduce((changed, { start, end, name }) => {
+      const isWord = separator === ' ' && from > 0 && start === from && isLiteral(text);
+      const last = isWord ? text.length : end - from;
+      const variable = variableFor(name, text.slice(start - from, last), { work, owner });
+      variables.unshift(variable);
+      return `${changed.slice(0, start - from)}\${${variable}}${changed.slice(last)}`;
+    }, text);
+  });
+  return { texts: replaced, variables };
+}
+
+/** The content of a text without variables: `$$` is a dollar sign. */
+export function unescapeDollars(text: string): string {
+  return text.replaceAll('$$', '$');
+}
+
 /** The place of a file or directory of the project in the bundle: its own path, otherwise below `parent/` or with a number. */
 export function bundlePathOf(path: string, { paths }: Pick<ImportWork, 'paths'>): string {
   const known = paths.get(path);
@@ -199,69 +290,10 @@ export function bringDirectory(path: string, files: readonly TreeFile[], work: I
   return into;
 }
 
-/** Whether a file is a `.env` or holds a private key, so that it is not part of a bundle. */
-export function isKeyFile(path: string, { tree }: Pick<ImportWork, 'tree'>): boolean {
-  return /(^|\/)\.env$/.test(path) || holdsPrivateKey(tree.textOf(path) ?? '');
-}
-
-/** Whether the name of a variable says that its value is a secret. */
-export function isSecretName(name: string): boolean {
-  const words = name
-    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
-    .toUpperCase()
-    .split(/[^A-Z\d]+/)
-    .filter((word) => word !== '');
-  const last = words.at(-1) ?? '';
-  if (propertyWords.has(last) || words.includes('PUBLIC') || name === 'PWD') return false;
-  return (
-    words.some((word) => secretWord.test(word)) || secretLastWord.test(last) || /ACCESS_?KEY/.test(words.join('_'))
-  );
-}
-
-/** Whether a value looks like a secret, whatever its name. */
-export function isSecretValue(value: string): boolean {
-  return holdsUrlPassword(value) || holdsPrivateKey(value) || isRandomText(value);
-}
-
-/** Whether a value is not a secret, although its name looks like one: a switch, nothing, or the path of a file. */
-export function isNoSecretValue(value: string): boolean {
-  return /^(|true|false|yes|no|on|off|none|null|disabled|enabled|[01yn]|\.{0,2}\/\S*)$/i.test(value);
-}
-
-/** Whether a text holds a private key in PEM. */
-function holdsPrivateKey(text: string): boolean {
-  return /-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----/.test(text);
-}
-
-/** Words that count anywhere in a name. */
-const secretWord = /PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|^TOKENS?$|^APIKEYS?$/;
-/** Words that hold at the end of a name. */
-const secretLastWord = /(?<!BY|COM|SUR)PASS$|^(PWD|KEYS?|AUTH|SALT|DSN|PRIVATE|\w+TOKEN)$/;
-/** Last words of names that describe a secret, such as its place. */
-const propertyWords = new Set(
-  (
-    'FILE FILES PATH DIR DIRECTORY LOCATION TTL EXPIRY EXPIRE EXPIRES EXPIRATION LIFETIME AGE LENGTH SIZE MIN MAX ' +
-    'ENABLED ENABLE DISABLED REQUIRED ALLOWED METHOD METHODS TYPE MODE ALGORITHM ALG NAME URL URI HOST PORT USER USERNAME ' +
-    'PREFIX SUFFIX HEADER ISSUER AUDIENCE TIMEOUT INTERVAL SECONDS MINUTES HOURS DAYS POLICY PLUGIN COUNT LIMIT STORE ' +
-    'ENDPOINT ENCODER REGEX PATTERN PROVIDER DRIVER BACKEND FORMAT VERSION STRATEGY SCOPE SCOPES'
-  ).split(' '),
-);
-
-/** A literal password in the userinfo of a URL. */
-function holdsUrlPassword(value: string): boolean {
-  return /:\/\/[^\s/@:?#]*:(?!\$)[^\s/@]+@/.test(value);
-}
-
-/** Bits for each character, below which a text is made of words. */
-const randomEntropy = 3.4;
-
-/** Long, of letters and digits without a structure, and no word repeats in it. */
-function isRandomText(value: string): boolean {
-  const isDense = /^[A-Za-z\d+/_=-]{24,}$/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value);
-  if (!isDense || !value.split(/[-_/]/).some((part) => part.length >= 20)) return false;
-  const counts = [...new Set(value)].map((character) => value.split(character).length - 1);
-  const entropy = counts.reduce((bits, count) => bits - (count / value.length) * Math.log2(count / value.length), 0);
-  return entropy >= randomEntropy;
+/** Whether a file is a `.env` or holds a secret, so that it is not part of a bundle, unless `--variable FILE` denies it. */
+export function isKeyFile(path: string, { tree, choices }: Pick<ImportWork, 'tree' | 'choices'>): boolean {
+  if (choices.variables.has(path)) return false;
+  return /(^|\/)\.env$/.test(path) || holdsSecret(path, tree.textOf(path) ?? '');
 }
 
 /** The file at a path of a project; `foreign` is a link that leads out of the project, `special` a device or the like. */

@@ -1,8 +1,10 @@
+import { isSeq, type Node, YAMLSeq } from 'yaml';
 import { printable } from '../../core/text.rules.ts';
 import { isUnseen, normalizeHostPath } from '../policy/policyHost.rules.ts';
 import {
   becomeVolume,
   type BindMount,
+  bindMountOf,
   bindMountsOf,
   directoryUse,
   looksLikeFile,
@@ -20,18 +22,90 @@ import {
   tellChange,
   type TreeFile,
 } from './importWork.rules.ts';
-import type { ProjectDocument } from './projectDocument.rules.ts';
+import {
+  effectiveOf,
+  type ProjectDocument,
+  sectionOf,
+  type ServicePart,
+  servicePartsOf,
+} from './projectDocument.rules.ts';
 import {
   entriesAt,
+  isYesAt,
+  type ListNode,
   mapAt,
   type MapNode,
   newMap,
   newScalar,
+  ownValue,
   removeKey,
   setValue,
   textAt,
   valueAt,
 } from './yamlNodes.rules.ts';
+
+/**
+ * Gives services the content of mounted files that hold a secret as secrets of the compose file. A file stays a mount if a
+ * program may write to it, if it is not a text, or if compose cannot copy it into the container.
+ */
+export function replaceSecretFiles(work: ImportWork): void {
+  for (const part of servicePartsOf(work.documents)) {
+    const volumes = ownValue(part.map, 'volumes');
+    const secrets = valueAt(part.map, part.document, 'secrets') ?? new YAMLSeq<Node>();
+    if (!isSeq(volumes) || !isSeq(secrets) || isReadOnly(part, work)) continue;
+    const isOwn = ownValue(part.map, 'secrets') === secrets || secrets.items.length === 0;
+    for (const item of isOwn ? (volumes as ListNode).items.slice() : []) {
+      const mount = bindMountOf(item, part.document);
+      if (mount === null || !isSecretFile(mount, part, work)) continue;
+      const { name, variable } = secretOf(projectPathOf(mount), part.document, work);
+      const reference = newMap();
+      setValue(reference, 'source', newScalar(name));
+      setValue(reference, 'target', newScalar(mount.target));
+      secrets.items.push(reference);
+      setValue(part.map, 'secrets', secrets);
+      volumes.items = volumes.items.filter((one) => one !== item);
+      if (volumes.items.length === 0) removeKey(part.map, 'volumes');
+      const what = `${printable(mount.source)} is the secret ${name} of the variable ${variable} now`;
+      tellChange(work, { owner: part.owner, key: 'volumes' }, [what, 'it holds a secret, and a bundle holds none']);
+    }
+  }
+}
+
+function isReadOnly({ names }: ServicePart, { documents }: ImportWork): boolean {
+  return names.some((name) => {
+    const found = effectiveOf(documents, name, 'read_only');
+    return found !== null && isYesAt(found.value, found.document);
+  });
+}
+
+function isSecretFile(mount: BindMount, { owner }: ServicePart, work: ImportWork): boolean {
+  const { source, target } = mount;
+  const path = projectPathOf(mount);
+  if (/^[/~]|\$/.test(source) || !/^\/[^$]*[^/$]$/.test(target) || work.tree.kindOf(path) !== 'file') return false;
+  if (!isKeyFile(path, work) || mount.isWrittenAsWritable || isKnownToBeWritten(path, target)) return false;
+  const text = work.tree.textOf(path) ?? '\0';
+  const isAbove = mountTargetsOf(work).some((one) => one.owner === owner && target.startsWith(`${one.target}/`));
+  return !isAbove && !/[\0\ufffd]/.test(text) && text.length < maxSecretCharacters;
+}
+
+/** A variable has at most 131 071 bytes. */
+const maxSecretCharacters = 30_000;
+
+/** The secret of the compose file with the content of a file: the same for the same file. */
+function secretOf(path: string, document: ProjectDocument, work: ImportWork): { name: string; variable: string } {
+  const plain = path.replace(/[^\w.-]+/g, '-').replace(/^[^A-Za-z\d]+/, '') || 'file';
+  const variable = work.register.variableFor(plain.toUpperCase(), 'FILE', `file ${path}`);
+  const taken = work.documents.flatMap((one) => entriesAt(valueAt(one.root, one, 'secrets'), one));
+  const known = taken.find(([, part]) => textAt(valueAt(part, document, 'environment'), document) === variable);
+  if (known !== undefined) return { name: known[0], variable };
+  let name = plain;
+  for (let count = 2; taken.some(([other]) => other === name); count++) name = `${plain}-${count}`;
+  const definition = newMap();
+  setValue(definition, 'environment', newScalar(variable));
+  setValue(sectionOf(document, 'secrets'), name, definition);
+  work.secretSources.set(variable, { path, isEnvFile: false });
+  return { name, variable };
+}
 
 /** Brings mounted files along, and makes named volumes of directories that hold data. */
 export function replaceMounts(work: ImportWork): void {
@@ -153,7 +227,10 @@ function mayComeAlong(path: string, kind: TreeFile['kind'], { work, place }: Con
   return fault === null;
 }
 
-const holdsKey: [string, string] = ['holds a secret', 'make it a secret of the compose file, with an `environment`'];
+const holdsKey: [string, string] = [
+  'holds a secret',
+  'make it a secret of the compose file, with an `environment`, or give --variable FILE if it holds none',
+];
 const kindFaults: Record<'foreign' | 'special', [string, string]> = {
   foreign: ['is a link that leads out of the project', 'put a file or directory there'],
   special: ['is not a file or directory', 'put a file or directory there'],

@@ -1,8 +1,13 @@
 import { printable } from '../../core/text.rules.ts';
 import { isPrivateSubnet } from '../policy/topLevel.rules.ts';
 import { type ImportWork, tellChange } from './importWork.rules.ts';
-import type { ProjectDocument } from './projectDocument.rules.ts';
-import { effectiveOf, sectionOf, serviceNamesOf, servicePartsOf } from './services.rules.ts';
+import {
+  effectiveOf,
+  type ProjectDocument,
+  sectionOf,
+  serviceNamesOf,
+  servicePartsOf,
+} from './projectDocument.rules.ts';
 import {
   entriesAt,
   isYesAt,

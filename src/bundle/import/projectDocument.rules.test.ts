@@ -157,3 +157,24 @@ it('counts values as often as they are used', () => {
   expect('documents' in read(`a: ${list(49_999)}\n`)).toBe(false);
   expect('documents' in read(`p: ${list(9_999)}\na: &a ${list(99)}\nb: [${'*a,'.repeat(300)}]\n`)).toBe(true);
 });
+
+it('comments stay, except for lines with a secret', () => {
+  const lines = [
+    '# a shop',
+    '# by https://u:hunter2@h/x',
+    'services:',
+    '  a: # one',
+    '    image: x # password=hunter2',
+  ];
+  const more = [
+    '    environment:',
+    '      # TAG: "1"',
+    '      # DB_PASSWORD: hunter2',
+    '      A: "1"',
+    '# TOKEN=hunter2',
+  ];
+  const { composeFiles } = importedBundle({ 'compose.yaml': `${[...lines, ...more].join('\n')}\n` });
+  const [text = ''] = composeFiles.values();
+  expect(text).not.toContain('hunter2');
+  for (const kept of ['# a shop', '# one', '# TAG: "1"']) expect(text).toContain(kept);
+});

@@ -10,8 +10,13 @@ import {
   type ProjectTree,
   tellChange,
 } from './importWork.rules.ts';
-import { parseProjectFile, type ProjectDocument } from './projectDocument.rules.ts';
-import { ownMapOf, servicePartsOf, servicesOf } from './services.rules.ts';
+import {
+  ownMapOf,
+  parseProjectFile,
+  type ProjectDocument,
+  servicePartsOf,
+  servicesOf,
+} from './projectDocument.rules.ts';
 import {
   envValues,
   readEnvFile,

@@ -195,6 +195,7 @@ const effects: readonly [RegExp, (changed: ChangedPart, ...words: string[]) => v
   [/^volumes: (.+) is mounted read-only$/, (changed, source) => setMounts(changed, source, { read_only: true })],
   [/^volumes: (.+) is the named volume (\S+) now$/, mountVolume],
   [/^volumes: (.+) is under devices now$/, addDevice],
+  [/^volumes: (.+) is the secret (\S+) of the variable (\w+) now$/, mountSecret],
   [/^volumes: the propagation \S+ of (.+) is left out$/, dropPropagation],
   [/^driver: local-persist is a bind of (.+) now$/, bindDirectory],
   [/^driver_opts: .+ is a volume of the engine now$/, ({ part }) => dropKeys(part, ['driver', 'driver_opts'])],
@@ -241,6 +242,18 @@ function addDevice({ part }: ChangedPart, device: string): void {
   const [source = '', target] = device.split(':');
   part['volumes'] = mountsOf(part).filter((mount) => mount['source'] !== source);
   part['devices'] = [...((part['devices'] ?? []) as Part[]), { source, target, permissions: 'rwm' }];
+}
+
+function mountSecret(changed: ChangedPart, source: string, secret: string, variable: string): void {
+  const { part, model, projectName } = changed;
+  const [files, others] = [true, false].map((isFile) =>
+    mountsOf(part).filter((mount) => isBindOf(mount, source, changed) === isFile),
+  );
+  const references = files?.map(({ target }) => ({ source: secret, target })) ?? [];
+  part['secrets'] = [...((part['secrets'] ?? []) as Part[]), ...references];
+  part['volumes'] = others;
+  if (others?.length === 0) delete part['volumes'];
+  model.secrets[secret] ??= { name: `${projectName}_${secret}`, environment: variable };
 }
 
 function readVariable({ part, name, projectName }: ChangedPart, variable: string): void {

@@ -13,7 +13,7 @@ import {
   type ServicePart,
   servicePartsOf,
   servicesOf,
-} from './services.rules.ts';
+} from './projectDocument.rules.ts';
 import {
   effectivePair,
   isNullAt,

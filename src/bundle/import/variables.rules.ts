@@ -8,9 +8,8 @@ import {
   type TextVariable,
   variablesOf,
 } from '../compose/variables.rules.ts';
-import { type ImportWork, leaveUndecided, type Place, tellChange } from './importWork.rules.ts';
-import type { ProjectDocument } from './projectDocument.rules.ts';
-import { serviceNodes, servicePartsOf } from './services.rules.ts';
+import { type ImportWork, leaveUndecided, type Place, tellChange, unescapeDollars } from './importWork.rules.ts';
+import { type ProjectDocument, serviceNodes, servicePartsOf } from './projectDocument.rules.ts';
 import {
   entriesAt,
   itemsAt,
@@ -206,11 +205,6 @@ export function rewriteVariables(text: string, rewrite: (variable: TextVariable)
   return parts.includes(null) ? null : parts.join('');
 }
 
-/** The content of a text without variables: `$$` is a dollar sign. */
-export function unescapeDollars(text: string): string {
-  return text.replaceAll('$$', '$');
-}
-
 function literalOf(text: string, valueOf: ValueOf): string | null {
   const found = interpolate(text, valueOf);
   return found === null ? null : unescapeDollars(found);
@@ -369,7 +363,8 @@ function isOpenPort(text: string, work: ImportWork): boolean {
   return !isSimple || /\d-/.test(valueIn(text, work) ?? '') || /-\$|\}-/.test(text);
 }
 
-function scalarsBelow(node: unknown, document: ProjectDocument, depth = 0): Scalar<string>[] {
+/** The texts of a value. */
+export function scalarsBelow(node: unknown, document: ProjectDocument, depth = 0): Scalar<string>[] {
   const found = resolve(node, document);
   if (depth > maxDepth) return [];
   if (isScalar(found)) return typeof found.value === 'string' ? [found as Scalar<string>] : [];

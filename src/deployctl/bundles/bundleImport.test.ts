@@ -99,6 +99,26 @@ it('prints the same as JSON, and fails while a decision is open or something is 
   });
 });
 
+it('prints one command for the secrets of an env file, and one for each other secret', async () => {
+  const source = project({
+    'compose.yaml': [
+      'services:',
+      '  a: {image: x, environment: {A_TOKEN: $A_TOKEN, B_TOKEN: $B_TOKEN, C_TOKEN: hunter2}, secrets: [s], env_file: e.env}',
+      'secrets: {s: {file: ./s.key}}',
+    ].join('\n'),
+    ...{ '.env': 'A_TOKEN=abc\nB_TOKEN=def\n', 'e.env': 'D_TOKEN=ghi\n', 's.key': 'k' },
+  });
+  const { stdout } = await bring(source);
+  const set = '  deployctl secret set eu-1';
+  const lines = stdout.split('\n').filter((line) => line.startsWith(set));
+  expect(lines.toSorted()).toEqual([
+    `${set} shop-a-token=A_TOKEN shop-b-token=B_TOKEN --from-env-file ${join(source, '.env')}`,
+    `${set} shop-c-token --field c_token   # C_TOKEN`,
+    `${set} shop-d-token=D_TOKEN --from-env-file ${join(source, 'e.env')}`,
+    `${set} shop-s --field s --from-file ${join(source, 's.key')}   # S`,
+  ]);
+});
+
 it("applies the operator's decisions", async () => {
   const source = project({
     'a.yaml': 'services: {web: {build: ., command: "$T $U $V", profiles: [p]}}\n',

@@ -27,6 +27,8 @@ import {
   importProject,
   type ImportVerdict,
   permitLines,
+  secretLines,
+  shellWord,
 } from '../../bundle/import/importProject.rules.ts';
 import {
   directoryOf,
@@ -92,7 +94,11 @@ export function addBundleImport(bundle: Command, run: Run): void {
     .option('--pin', 'pin each image to the digest that its registry has now')
     .option('--keep-volumes', 'use the volumes of the running project, as external ones')
     .option('--secret <name>', 'variable that is a secret; repeatable', collectOption)
-    .option('--variable <name[=value]>', 'variable that is not a secret, with its value; repeatable', collectVariable)
+    .option(
+      '--variable <name[=value]>',
+      'variable or file that is not a secret, with its value; repeatable',
+      collectVariable,
+    )
     .action(run(importBundle));
 }
 
@@ -119,7 +125,7 @@ export async function importBundle(session: Session, [path]: [string], options: 
     const renamed = bundle.report.renamed.map((one) =>
       one.kind === 'directory' && !one.from.startsWith('~') ? { ...one, from: resolve(directory, one.from) } : one,
     );
-    const imported = { directory: target, bundle, differences, renamed, existing, ...verdict };
+    const imported = { directory: target, source: directory, bundle, differences, renamed, existing, ...verdict };
     const isDone = [bundle.report.undecided, verdict.plan.refusals, differences].every((list) => list.length === 0);
     const { manifest, composeFiles, copies, report } = bundle;
     const files = ['manifest.json', ...composeFiles.keys(), ...copies.keys()];
@@ -270,6 +276,8 @@ function collectVariable(text: string, previous: [string, string | null][] = [])
 /** A bundle that was written, and everything that is known of it. */
 interface Imported extends ImportVerdict {
   directory: string;
+  /** Directory of the project. */
+  source: string;
   bundle: ImportedBundle;
   differences: readonly Difference[];
   renamed: readonly Renamed[];
@@ -293,7 +301,7 @@ function formatImport(imported: Imported, leftOut: LeftOut): string {
     ['changed', report.changes.map(({ owner, key, what, why }) => `${owner}: ${key}: ${what}: ${why}`)],
     ['profiles that are not chosen (--profile NAME chooses one)', report.inactive_profiles],
     ['variables', Object.entries(manifest.variables ?? {}).map(([name, value]) => `${name}=${value}`)],
-    ['secrets to put', manifest.secrets.map((secret) => secretLine(secret, manifest.env))],
+    ['secrets to put', secretLines(bundle, imported.source)],
     [copyTitle, copyLines(imported)],
     ['networks with another name, which other projects must use', networkLines(imported)],
     ['permits that a host needs, in its config.yaml', permitLines(permits)],
@@ -320,10 +328,9 @@ const copyTitle =
 function copyLines({ renamed, existing }: Imported): string[] {
   return renamed.flatMap(({ kind, from, to }) => {
     if (kind === 'network') return [];
-    const source = /^[\w@%+=:,./~-]+$/.test(from) ? from : `'${from}'`;
     const isMissing = kind === 'volume' && existing?.has(from) === false;
     const note = isMissing ? `   # ${from} is not on this engine` : '';
-    return [`docker run --rm -v ${source}:/from:ro -v ${to}:/to busybox cp -a /from/. /to/${note}`];
+    return [`docker run --rm -v ${shellWord(from)}:/from:ro -v ${to}:/to busybox cp -a /from/. /to/${note}`];
   });
 }
 
@@ -336,13 +343,6 @@ function nextStep({ directory, bundle, differences, plan }: Imported): string {
   if (differences.length > 0) return 'correct the files, and compare again by the same command with --check';
   const isOpen = bundle.report.undecided.length + plan.refusals.length > 0;
   return isOpen ? `decide, remove ${directory}, and import again` : `deployctl bundle pack ${directory}`;
-}
-
-function secretLine(
-  { var: variable, path, field }: ImportedBundle['manifest']['secrets'][number],
-  env: string,
-): string {
-  return `deployctl secret set ${env} ${path.split('/').at(-1) ?? path} --field ${field}   # ${variable}`;
 }
 
 /** Access to image registries by the system's authorities and the logins of `docker login`. */
