@@ -152,6 +152,43 @@ it('sets several from files and standard input, and deploys them by one bundle',
   await at.service.deps.store.updateTable('envs').set({ desired_sha: null }).execute();
 });
 
+describe('an env file', () => {
+  const setFrom = async (text: string, ...keys: string[]) => {
+    const file = join(at.deployer.home.dir, 'e.env');
+    await writeFile(file, text);
+    return at.deployer.run(['secret', 'set', 'eu-1', ...keys, '--from-env-file', file], { env: at.deployer.home.env });
+  };
+  const text = "A_TOKEN=one\nB='t$w'\nC=$A_TOKEN-x\n";
+  const stored = (key: string) => at.service.secretstore.secrets.get(`eu-1/${key}`);
+
+  it('has the values of several secrets, which are written at once', async () => {
+    expect(await setFrom(text, 'a=A_TOKEN', 'bc=B,C')).toMatchObject({ exit: 0, stderr: '' });
+    expect([stored('a'), stored('bc')]).toEqual([[{ a_token: 'one' }], [{ b: 't$w', c: 'one-x' }]]);
+  });
+
+  it('has all fields of one secret', async () => {
+    expect(await setFrom(text, 'all')).toMatchObject({ exit: 0, stderr: '' });
+    expect(stored('all')).toEqual([{ a_token: 'one', b: 't$w', c: 'one-x' }]);
+  });
+
+  it.each([
+    [text, ['a=hunter2'], 'e.env does not set all variables of a'],
+    [text, ['a=A_TOKEN,hunter2'], 'e.env does not set all variables of a'],
+    ['a=1\nA=hunter2\n', ['k'], 'e.env does not set all variables of k, or two whose names differ only in case'],
+    ['A=1\nhunter2 !\n', ['a'], 'e.env has 1 line that cannot be read'],
+    ['', ['a'], 'e.env does not set all variables of a'],
+    [text, ['a='], 'KEY=NAME needs a key'],
+    [text, ['a=A_TOKEN', 'a=B'], 'a key was given twice'],
+    [text, ['a', '--field', 'x'], 'cannot be used with'],
+  ])('%j with %j is wrong usage, and no value is repeated', async (content, keys, message) => {
+    const { exit, stdout, stderr } = await setFrom(content, ...keys);
+    expect([exit, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('hunter2');
+    expect(at.service.secretstore.secrets.size).toBe(0);
+  });
+});
+
 it('lists names with versions and who has written them, and deletes', async () => {
   await set('1');
   await set('2');

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { envValues, readEnvFile } from '../../bundle/import/variables.rules.ts';
 import { isObject } from '../../core/json.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path } from '../core/client.ts';
@@ -12,6 +13,7 @@ interface SetOptions {
   field: string;
   jsonFields?: boolean;
   fromFile?: string;
+  fromEnvFile?: string;
   overrideRollout?: true;
   ifVersion?: number;
 }
@@ -32,6 +34,12 @@ export function addSecret(program: Command, run: Run): void {
     .description('Write a new version from standard input, and deploy it if the desired bundle uses the secret')
     .argument('<env>', 'name of the environment')
     .argument('<key...>', 'name of the secret, or KEY=@FILE for each of several, which are deployed together')
+    .addOption(
+      new Option(
+        '--from-env-file <file>',
+        'read values from an env file: of all its variables, or for KEY=NAME,… of these; a field has the name of its variable in lower case',
+      ).conflicts(['field', 'jsonFields', 'fromFile']),
+    )
     .option('--from-file <file>', 'read the value from a file, byte for byte')
     .option('--field <name>', 'field to write; other fields of the secret are removed', 'value')
     .option('--if-version <n>', 'refuse if the newest version is another one', countOption)
@@ -70,13 +78,16 @@ async function keepSecrets(session: Session, [env]: [string]): Promise<Result> {
 }
 
 async function setSecret(session: Session, [env, keys]: [string, string[]], options: SetOptions): Promise<Result> {
-  const sources = sourcesOf(keys, options);
+  const { fromEnvFile } = options;
+  const sources = fromEnvFile === undefined ? sourcesOf(keys, options) : [];
   const api = await session.api();
   const secrets: Record<string, Record<string, unknown>> = {};
   for (const [key, file] of sources) {
     const value = await readValue(session.io, file, `value of ${key}`);
     secrets[key] = options.jsonFields ? fieldsOf(value) : { [options.field]: value };
   }
+  if (fromEnvFile !== undefined)
+    Object.assign(secrets, fieldsOfEnvFile(keys, await readValue(session.io, fromEnvFile, ''), fromEnvFile));
   const override = overrideOf(options.overrideRollout);
   const { ifVersion } = options;
   const [first = ['', {}], ...others] = Object.entries(secrets);
@@ -115,6 +126,34 @@ function sourcesOf(keys: readonly string[], { fromFile }: SetOptions): Map<strin
   if (sources.size === keys.length) return sources;
   const message = 'several secrets need KEY=@FILE each, with different keys; a value is never an argument';
   throw usageError('VALUE_INVALID', message, 'deployctl secret set ENV user=@user.txt password=@password.txt');
+}
+
+/** The fields of secrets with values of an env file, as compose reads it. The error names no value. */
+function fieldsOfEnvFile(keys: readonly string[], text: string, file: string): Record<string, Record<string, string>> {
+  const read = readEnvFile(text);
+  const values = envValues(read, () => null);
+  const refuse = (message: string) =>
+    usageError('VALUE_INVALID', message, `deployctl secret set ENV KEY=NAME --from-env-file ${file}`);
+  const chosen = keys.map((argument) => {
+    const [key = '', names] = argument.split('=', 2);
+    if (key === '' || names === '') throw refuse('KEY=NAME needs a key and the name of a variable');
+    if (names === undefined && read.unread > 0)
+      throw refuse(`${file} has ${read.unread} ${read.unread === 1 ? 'line' : 'lines'} that cannot be read`);
+    return [key, names?.split(',') ?? [...values.keys()]] as const;
+  });
+  if (new Set(chosen.map(([key]) => key)).size < keys.length) throw refuse('a key was given twice');
+  const secrets = chosen.map(([key, names]) => {
+    const fields = new Map(
+      names.flatMap((name): [string, string][] => {
+        const value = values.get(name);
+        return value === undefined ? [] : [[name.toLowerCase(), value]];
+      }),
+    );
+    if (fields.size === 0 || fields.size < names.length)
+      throw refuse(`${file} does not set all variables of ${key}, or two whose names differ only in case`);
+    return [key, Object.fromEntries(fields)] as const;
+  });
+  return Object.fromEntries(secrets);
 }
 
 async function deleteSecret(session: Session, [env, key]: [string, string]): Promise<Result> {
