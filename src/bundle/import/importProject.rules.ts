@@ -224,18 +224,18 @@ export function secretLines({ manifest, secretSources }: ImportedBundle, directo
     from: secretSources.get(secret.var),
   }));
   const shared = Map.groupBy(all, ({ from }) => (from?.isEnvFile === true ? from.path : null));
-  const set = `deployctl secret set ${manifest.env}`;
+  const { env } = manifest;
   const fileOf = (path: string) => shellWord(path.startsWith('/') ? path : `${directory}/${normalizeRelative(path)}`);
   return [...shared].flatMap(([envFile, secrets]) => {
     if (envFile === null)
       return secrets.map(({ key, field, variable, from }) => {
         const file = from === undefined ? '' : ` --from-file ${fileOf(from.path)}`;
-        return `${set} ${key} --field ${field}${file}   # ${variable}`;
+        return `deployctl secret set ${env} ${key} --field ${field}${file}   # ${variable}`;
       });
     const pairs = secrets.map(({ key, variable }) => `${key}=${variable}`);
     return Array.from({ length: Math.ceil(pairs.length / mostSecrets) }, (_, at) => {
       const some = pairs.slice(at * mostSecrets, (at + 1) * mostSecrets);
-      return `${set} ${some.join(' ')} --from-env-file ${fileOf(envFile)}`;
+      return `deployctl secret set ${env} ${some.join(' ')} --from-env-file ${fileOf(envFile)}`;
     });
   });
 }

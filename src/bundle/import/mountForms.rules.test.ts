@@ -1,4 +1,5 @@
-import { type ProjectFiles, resultOf } from '../../../fixtures/world/import/importing.ts';
+import { parse } from 'yaml';
+import { importedBundle, type ProjectFiles, resultOf } from '../../../fixtures/world/import/importing.ts';
 
 const files: ProjectFiles = {
   ...{
@@ -190,6 +191,17 @@ describe('a device file', () => {
   it.each(['/x/dev/a:/b', '/dev:/dev', '/dev/a$NONE:/b', '/dev/a:/$NONE'])('is not what %s mounts', (mount) => {
     const { a } = resultOf({ 'compose.yaml': `services: {a: {image: x, volumes: ["${mount}"]}}\n` });
     expect(a).toEqual({ image: 'x', volumes: [mount] });
+  });
+
+  it('stays a mount where it takes the place of another mount', () => {
+    const files = {
+      'a.yaml': 'services: {a: {image: x, volumes: ["/run/docker.sock:/s"]}}\n',
+      'b.yaml': 'services: {a: {volumes: ["/dev/null:/s", "/dev/b:/dev/b"]}}\n',
+    };
+    const texts = importedBundle(files, {}, ['a.yaml', 'b.yaml']).composeFiles;
+    expect(parse(texts.get('b.yaml') ?? '')).toEqual({
+      services: { a: { volumes: ['/dev/null:/s'], devices: ['/dev/b:/dev/b'] } },
+    });
   });
 
   it('stays a mount where several services share the list', () => {

@@ -3,6 +3,7 @@ import { printable } from '../../core/text.rules.ts';
 import { modeOf } from '../policy/effect.rules.ts';
 import { durationSeconds, maxGracePeriod_s } from '../policy/quantities.rules.ts';
 import { type ImportWork, leaveUndecided, type Place, tellChange } from './importWork.rules.ts';
+import { mountTargetsOf } from './bindMounts.rules.ts';
 import { bindSourceOf } from './readProject.rules.ts';
 import {
   effectiveOf,
@@ -290,11 +291,15 @@ function listOf(items: Node[]): ListNode {
   return list;
 }
 
-/** Makes devices of mounted device files, which a host can permit by name. */
+/** Makes devices of mounted device files, which a host can permit by name, unless they take the place of another mount. */
 export function replaceDeviceMounts(work: ImportWork): void {
   for (const part of servicePartsOf(work.documents)) {
     const volumes = ownList(part, 'volumes');
-    const mounts = volumes?.items.filter((mount) => deviceOf(mount, part) !== null) ?? [];
+    const isOwn = (owner: string) => part.names.some((name) => ` ${owner.replaceAll(',', ' ')} `.includes(` ${name} `));
+    const targets = mountTargetsOf(work).flatMap(({ owner, target }) => (isOwn(owner) ? [target] : []));
+    const isDevice = (device: string | null) =>
+      device !== null && targets.filter((target) => device.endsWith(`:${target}`)).length < 2;
+    const mounts = volumes?.items.filter((mount) => isDevice(deviceOf(mount, part))) ?? [];
     if (volumes === null || mounts.length === 0) continue;
     const devices = ownList(part, 'devices') ?? new YAMLSeq<Node>();
     const all = mounts.flatMap((mount) => deviceOf(mount, part) ?? []);
