@@ -208,6 +208,11 @@ it.each<[string, string, ExpectedImport]>([
     { a: { deploy: { resources: { limits: { cpus: '1' }, reservations: { memory: '1g', devices } } } } },
   ],
   [
+    'a limit that is not a mapping is replaced',
+    '{image: x, runtime: nvidia, deploy: {resources: text}}',
+    { a: { deploy: { resources: { reservations: { devices } } } } },
+  ],
+  [
     'one that reserves some itself keeps these',
     '{image: x, runtime: nvidia, gpus: [{driver: nvidia, count: 1}]}',
     { a: { image: 'x', gpus: [{ driver: 'nvidia', count: 1 }] } },
