@@ -1,4 +1,4 @@
-import { isSeq, type Node, YAMLSeq } from 'yaml';
+import { isMap, isSeq, type Node, YAMLSeq } from 'yaml';
 import { printable } from '../../core/text.rules.ts';
 import { modeOf } from '../policy/effect.rules.ts';
 import { durationSeconds, maxGracePeriod_s } from '../policy/quantities.rules.ts';
@@ -266,7 +266,8 @@ function reserveGpus(service: ProjectService): void {
   const before = effectivePair(layers, 'deploy')?.value ?? null;
   const hasSome = valueAt(before, document, 'resources', 'reservations', 'devices') !== null;
   if (hasSome || effectivePair(layers, 'gpus') !== null) return;
-  const deploy = (writtenOut(before, document) as MapNode | null) ?? newMap();
+  const written = writtenOut(before, document);
+  const deploy = isMap(written) ? (written as MapNode) : newMap();
   setValue(below(below(deploy, 'resources'), 'reservations'), 'devices', listOf([allGpus()]));
   setValue(ownMapOf(service), 'deploy', deploy);
 }
@@ -280,7 +281,8 @@ function allGpus(): MapNode {
 }
 
 function below(map: MapNode, key: string): MapNode {
-  const inner = (ownValue(map, key) as MapNode | null | undefined) ?? newMap();
+  const found = ownValue(map, key);
+  const inner = isMap(found) ? (found as MapNode) : newMap();
   setValue(map, key, inner);
   return inner;
 }
