@@ -163,7 +163,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['created', formatTime(backend.created_at, nowMs)],
     ['last seen', formatTime(backend.last_seen_at, nowMs)],
     ['agent', backend.agent_version],
-    ['applied', backend.applied_sha ?? 'nothing'],
+    ['applied', appliedText(backend, nowMs)],
     ['desired', backend.desired_sha ?? 'nothing'],
     ['healthy', formatHealth(backend)],
     ['trouble', backend.trouble ?? null],
@@ -182,6 +182,11 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['secrets', backend.secrets_destroy_at ? formatDoom(backend.env, backend.secrets_destroy_at, nowMs) : null],
     ...backend.pending_steps.map(formatStep),
   ]);
+}
+
+function appliedText({ applied_sha, applied_since = null }: BackendDetails, nowMs: number): string {
+  if (applied_sha === null) return 'nothing';
+  return applied_since === null ? applied_sha : `${applied_sha}, since ${formatTime(applied_since, nowMs)}`;
 }
 
 function cloneCure({ id }: BackendDetails): string {

@@ -23,7 +23,7 @@ function host(host_name: string, facts: object = {}): Record<string, unknown> {
     ...{ id: host_name, host_name, env: 'eu-1', site: 'fra', state: 'active', laptop: false, trouble: null },
     ...{ healthy: true, applied_sha: desired, desired_sha: desired, desired_since: since, differs: null },
     ...{ leftover: null, locked_at: null, cloned_at: null, deferred_by: null, last_report: null },
-    last_seen_at: new Date().toISOString(),
+    ...{ last_seen_at: new Date().toISOString(), applied_since: new Date(Date.now() - 3_600_000).toISOString() },
     ...facts,
   };
 }
@@ -50,7 +50,7 @@ const failure = {
 
 it('shows on one screen what runs, since when, what is wrong and what to do', async () => {
   hosts.push(
-    host('web-3', { trouble: 'failed', applied_sha: 'b'.repeat(64), last_report: failure }),
+    host('web-3', { trouble: 'failed', applied_sha: 'b'.repeat(64), applied_since: null, last_report: failure }),
     host('web-4', { state: 'offline', healthy: null }),
     host('lap-1', { laptop: true, last_seen_at: '2020-01-01T00:00:00Z' }),
   );
@@ -61,9 +61,9 @@ it('shows on one screen what runs, since when, what is wrong and what to do', as
     'status       failed',
     expect.stringMatching(/^desired {6}shop 2 \(aaaaaaaaaaaa\), since 2026-11-30T12:00:00\.000Z /),
     '',
-    'RUNS                   HOSTS  WHICH',
-    'shop 2 (aaaaaaaaaaaa)  4      web-1, web-2, web-4, lap-1',
-    'bbbbbbbbbbbb           1      web-3',
+    'RUNS                   HOSTS  SINCE  WHICH',
+    'shop 2 (aaaaaaaaaaaa)  4      60m    web-1, web-2, web-4, lap-1',
+    'bbbbbbbbbbbb           1      -      web-3',
     '',
     'STATE    HOSTS  WHICH  WHY              NEXT',
     'failed   1      web-3  UP_FAILED: rc=1  deployctl reports web-3',

@@ -185,7 +185,7 @@ async function showEnv(session: Session, name: string): Promise<Result> {
     ],
     ...(fault !== null && faultOf(env, rollout) === fault ? [['next', nextOf(name, fault)] as [string, string]] : []),
   ]);
-  const runs = formatTable(['RUNS', 'HOSTS', 'WHICH'], runRows(hosts, env), width);
+  const runs = formatTable(['RUNS', 'HOSTS', 'SINCE', 'WHICH'], runRows(hosts, env, nowMs), width);
   const wrong = states.flatMap(([state, cure]) =>
     wrongRows(byState.get(state) ?? [], { state, cure, env: name, reasons }),
   );
@@ -219,8 +219,8 @@ function sinceText({ desired_since = null }: EnvDetails, nowMs: number): string 
   return desired_since === null ? '' : `, since ${formatTime(desired_since, nowMs)}`;
 }
 
-/** How many hosts run each bundle, the desired one first. */
-function runRows(hosts: readonly Backend[], env: EnvDetails): string[][] {
+/** How many hosts run each bundle, the desired one first, and since when all of them do. */
+function runRows(hosts: readonly Backend[], env: EnvDetails, nowMs: number): string[][] {
   const seen = hosts.filter(({ last_seen_at }) => last_seen_at !== null);
   const groups = [...groupBy(seen, ({ applied_sha }) => applied_sha)].toSorted(
     ([one, some], [other, more]) =>
@@ -228,7 +228,9 @@ function runRows(hosts: readonly Backend[], env: EnvDetails): string[][] {
   );
   return groups.map(([sha, own]) => {
     const bundle = [env.desired, env.newest].find((each) => each?.sha256 === sha) ?? null;
-    return [sha === null ? 'nothing' : nameOf(bundle, sha), String(own.length), namesOf(own)];
+    const since = own.map(({ applied_since = null }) => applied_since ?? '').toSorted();
+    const newest = since.includes('') ? null : (since.at(-1) ?? null);
+    return [sha === null ? 'nothing' : nameOf(bundle, sha), String(own.length), formatAge(newest, nowMs), namesOf(own)];
   });
 }
 

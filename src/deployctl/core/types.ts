@@ -39,6 +39,7 @@ type LaterOfBackend =
   | 'host_name'
   | 'labels'
   | 'kits_revealed'
+  | 'applied_since'
   | 'desired_since'
   | 'trouble'
   | 'deferred_by'

@@ -52,6 +52,7 @@ const backend = {
   generation: Type.Integer({ description: 'Generation of its newest credentials; a restore of the store skips some.' }),
   kits_revealed: Type.Integer({ description: 'How often its install kit was revealed.' }),
   applied_sha: Nullable(Sha256),
+  applied_since: Nullable({ ...Timestamp, description: 'When its check-ins began to report that bundle.' }),
   desired_sha: Nullable(Sha256),
   desired_since: Nullable({ ...Timestamp, description: 'When its desired bundle was promoted.' }),
   agent_version: Nullable(Type.String()),

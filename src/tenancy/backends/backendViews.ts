@@ -42,6 +42,7 @@ export function backendView(
     generation,
     kits_revealed: row.kits,
     applied_sha,
+    applied_since: row.applied_since === null ? null : toTime(row.applied_since),
     desired_sha: state === 'retired' ? null : desired.sha256,
     desired_since: state === 'retired' || desired.since === null ? null : toTime(desired.since),
     agent_version: row.agent_version || null,

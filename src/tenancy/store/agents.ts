@@ -34,6 +34,8 @@ type AgentColumn =
   | 'hosts'
   | 'cloned_at'
   | 'last_seen_at'
+  | 'applied_sha'
+  | 'applied_since'
   | 'state_since'
   | 'trouble'
   | 'rollout_id'
@@ -80,6 +82,8 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
       'hosts',
       'cloned_at',
       'last_seen_at',
+      'applied_sha',
+      'applied_since',
       'backends.state_since',
       'trouble',
       'envs.production',
@@ -138,6 +142,7 @@ export async function recordCheckIn(
     revision: read.revision,
     state: next.state,
     state_since: next.state === read.state ? read.state_since : now,
+    applied_since: checkIn.applied_sha === read.applied_sha ? read.applied_since : now,
     now,
     accessor: token.accessor,
     token_generation: token.generation,
@@ -162,6 +167,7 @@ interface CheckInColumns extends Pick<
   | 'state_since'
   | 'check_in'
   | 'applied_sha'
+  | 'applied_since'
   | 'healthy'
   | 'agent_version'
   | 'host_name'
@@ -188,6 +194,7 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       last_seen_at: parameter('now'),
       check_in: parameter('check_in'),
       applied_sha: parameter('applied_sha'),
+      applied_since: parameter('applied_since'),
       healthy: parameter('healthy'),
       agent_version: parameter('agent_version'),
       host_name: parameter('host_name'),

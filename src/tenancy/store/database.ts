@@ -386,6 +386,8 @@ interface BackendTable {
   differing: Generated<number | null>;
   /** Digest of the bundle that its host runs, from the newest check-in. */
   applied_sha: string | null;
+  /** When its check-ins began to report that bundle; null if that is not known. */
+  applied_since: Generated<number | null>;
   /** Accessor and generation of the newest token that it used; the token is revoked by its retirement. */
   token_accessor: string | null;
   token_generation: number | null;

@@ -34,6 +34,7 @@ export const migrations: Record<string, Migration> = {
   '0029-previous-bundles': { up: addPreviousBundles },
   '0030-desired-since': { up: addDesiredSince },
   '0031-audit-values': { up: addAuditValues },
+  '0032-applied-since': { up: addAppliedSince },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -642,6 +643,11 @@ async function addAuditValues(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(`create trigger audit_no_new_value before update of old_value, new_value on audit ${refuse}`)
     .execute(db);
+}
+
+/** When the check-ins of a host began to report its bundle. */
+async function addAppliedSince({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('backends').addColumn('applied_since', 'bigint').execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */
