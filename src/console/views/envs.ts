@@ -300,7 +300,10 @@ function rolloutSection(
 function memberTable(hosts: RolloutHosts['hosts'], now: number): TemplateResult {
   const columns: Column<RolloutHosts['hosts'][number]>[] = [
     { heading: 'Wave', cell: ({ wave }) => wave },
-    { heading: 'Host', cell: ({ id, site }) => html`<a href=${hrefOf('backend', { id })}>${site}</a>` },
+    {
+      heading: 'Host',
+      cell: ({ id, host_name, site }) => html`<a href=${hrefOf('backend', { id })}>${host_name ?? site}</a>`,
+    },
     { heading: 'Status', cell: ({ status }) => (status === 'failed' ? toneBadge('bad', status) : status) },
     { heading: 'Last seen', cell: ({ last_seen_at }) => (last_seen_at === null ? '–' : timeAgo(last_seen_at, now)) },
     { heading: 'Deferred by', cell: ({ deferred_by }) => deferred_by ?? '–' },
@@ -314,7 +317,7 @@ function memberTable(hosts: RolloutHosts['hosts'], now: number): TemplateResult 
 
 function awaitedHosts({ awaited_hosts }: Rollout): TemplateResult | typeof nothing {
   if (awaited_hosts.length === 0) return nothing;
-  return html`<p>The wave waits for: ${awaited_hosts.map(({ site }) => site).join(', ')}</p>`;
+  return html`<p>The wave waits for: ${awaited_hosts.map(({ host_name, site }) => host_name ?? site).join(', ')}</p>`;
 }
 
 /** Links for troubleshooting. */
@@ -322,7 +325,9 @@ function failedHosts({ failed_hosts }: Rollout): TemplateResult | typeof nothing
   if (failed_hosts.length === 0) return nothing;
   return html`<p>
     What their last ticks tell:
-    ${failed_hosts.map(({ id, site }) => html`<a class="button" href=${hrefOf('backend', { id })}>${site}</a> `)}
+    ${failed_hosts.map(
+      ({ id, host_name, site }) => html`<a class="button" href=${hrefOf('backend', { id })}>${host_name ?? site}</a> `,
+    )}
   </p>`;
 }
 

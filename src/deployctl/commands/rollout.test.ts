@@ -42,7 +42,7 @@ it('starts a rollout as its options say, and shows its waves', async () => {
   ]);
   const listed = await at.viewer.run(`rollout hosts ${env}`);
   expect(listed.stdout).toMatch(
-    new RegExp(`^WAVE +SITE +ID +STATUS .*\n1 +fra +${hosts[0]!.id} +failed .*\n2 .* planned .*\n3 `),
+    new RegExp(`^WAVE +HOST +SITE +ID +STATUS .*\n1 +host-1 +fra +${hosts[0]!.id} +failed .*\n2 .* planned .*\n3 `),
   );
   expect(await at.viewer.json(`rollout show ${env}`)).toMatchObject({
     env,
@@ -158,7 +158,7 @@ it('names the hosts that have failed', async () => {
   await scene.fail(hosts[0]!);
   await advance();
   const { stdout } = await at.viewer.run(`rollout show ${env}`);
-  expect(stdout).toMatch(new RegExp(`^failed {8}${hosts[0]!.id}, site fra$`, 'm'));
+  expect(stdout).toMatch(new RegExp(`^failed {8}host-1 \\(${hosts[0]!.id.slice(0, 8)}, site fra\\)$`, 'm'));
 });
 
 it('reports that nothing was found, and permits viewers only to look', async () => {

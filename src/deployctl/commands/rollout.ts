@@ -8,7 +8,16 @@ import { countOption, formatLabels, numberOption, waveOption, windowOption } fro
 import { hostArgument } from './host.ts';
 import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
 import { addRolloutWait } from './wait.ts';
-import { formatAge, formatFacts, formatTable, formatTime, shortSha, signatureStepFacts } from '../core/table.ts';
+import {
+  formatAge,
+  formatFacts,
+  formatTable,
+  formatTime,
+  shortSha,
+  signatureStepFacts,
+  describeHost,
+  hostLabel,
+} from '../core/table.ts';
 import type { Rollback, Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
 
 /** `deployctl rollout start|show|hosts|wait|list|halt|resume|pass|skip|edit|abort`. */
@@ -187,13 +196,17 @@ async function listHosts(
   const json = await api.call<RolloutHosts>({ method: 'GET', path: path`/v1/envs/${env}/rollout/hosts`, query });
   const rows = json.hosts.map((host) => [
     String(host.wave),
+    hostLabel(host),
     host.site,
     host.id,
     host.status,
     host.last_seen_at === null ? '-' : formatAge(host.last_seen_at, session.nowMs),
     host.deferred_by ?? '-',
   ]);
-  return { json, text: formatTable(['WAVE', 'SITE', 'ID', 'STATUS', 'SEEN', 'DEFERRED BY'], rows, session.width) };
+  return {
+    json,
+    text: formatTable(['WAVE', 'HOST', 'SITE', 'ID', 'STATUS', 'SEEN', 'DEFERRED BY'], rows, session.width),
+  };
 }
 
 async function listRollouts(session: Session, [env]: [string], { limit }: { limit: number }): Promise<Result> {
@@ -252,8 +265,8 @@ function formatRollout(rollout: Rollout, { width, nowMs }: { width: number; nowM
     ...rollout.windows.map((window): [string, string] => ['window', formatWindow(window)]),
     ['started by', `${rollout.created_by} at ${formatTime(rollout.created_at, nowMs)}`],
     ['later waves', `${rollout.remaining} hosts`],
-    ...rollout.failed_hosts.map(({ id, site }): [string, string] => ['failed', `${id}, site ${site}`]),
-    ...rollout.awaited_hosts.map(({ id, site }): [string, string] => ['waits for', `${id}, site ${site}`]),
+    ...rollout.failed_hosts.map((host): [string, string] => ['failed', describeHost(host)]),
+    ...rollout.awaited_hosts.map((host): [string, string] => ['waits for', describeHost(host)]),
   ]);
   const head = ['WAVE', 'TAKES', 'HOSTS', 'WAITING', 'SUCCEEDED', 'FAILED', 'EXCUSED', 'OFFLINE', 'ABSENT', 'ASLEEP'];
   const rows = waves.map((wave, index) => [String(index + 1), formatSize(wave), ...countsOf(wave, index < started)]);

@@ -4,7 +4,7 @@ import { auditEntry, byService } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import { findBundle } from '../store/bundles.ts';
-import type { RolloutMember, RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
+import type { HostName, RolloutMember, RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -237,6 +237,10 @@ export async function applyRolloutEvent(
   return counted;
 }
 
+function nameOf({ id, site, host_name = '' }: HostName): HostName {
+  return { id, site, host_name };
+}
+
 /** Announces a change of a rollout whose row has the newest progress. */
 export async function announceChange(
   work: Store,
@@ -308,7 +312,7 @@ export async function countProgress(
   return {
     ...progress,
     ...(hasFailed && { failed_hosts: await listFailed(store, { ...query, limit: NAMED_HOSTS }) }),
-    ...(awaited.length > 0 && { awaited_hosts: awaited.filter(isAwaited).map(({ id, site }) => ({ id, site })) }),
+    ...(awaited.length > 0 && { awaited_hosts: awaited.filter(isAwaited).map(nameOf) }),
   };
 }
 

@@ -96,7 +96,8 @@ const RolloutWave = Type.Object(
   { title: 'RolloutWave' },
 );
 
-const FailedHost = Type.Object({ id: Uuid, site: Type.String() }, { title: 'FailedHost' });
+const host_name = Nullable(Type.String({ description: 'As its host reports it, not unique; null before that.' }));
+const FailedHost = Type.Object({ id: Uuid, host_name, site: Type.String() }, { title: 'FailedHost' });
 
 /** A rollout. */
 export const Rollout = Type.Object(
@@ -159,6 +160,7 @@ export const RolloutHosts = Type.Object(
       Type.Object(
         {
           id: Uuid,
+          host_name,
           site: Type.String(),
           wave: Type.Integer({ description: 'From 1.' }),
           status: Type.Enum([...hostStatuses]),

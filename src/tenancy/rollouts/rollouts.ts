@@ -11,6 +11,7 @@ import { findGroups } from '../store/bundles.ts';
 import type {
   BackendRow,
   Candidate,
+  HostName,
   RolloutPlan,
   RolloutProgress,
   RolloutRow,
@@ -276,6 +277,10 @@ async function changeHosts(
   return rolloutView(row, deps.clock());
 }
 
+function hostView({ id, site, host_name = '' }: HostName) {
+  return { id, host_name: host_name || null, site };
+}
+
 /** The limits and waves of a rollout as a text for the audit log. */
 function limitsOf({ plan }: RolloutRow): string {
   const { waves, max_failures, soak_s, deadline_s } = JSON.parse(plan) as RolloutPlan;
@@ -353,8 +358,8 @@ export function rolloutView(row: RolloutRow, now: number): Rollout {
     gate_reason,
     waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
     remaining: progress.remaining,
-    failed_hosts: progress.failed_hosts ?? [],
-    awaited_hosts: progress.awaited_hosts ?? [],
+    failed_hosts: (progress.failed_hosts ?? []).map(hostView),
+    awaited_hosts: (progress.awaited_hosts ?? []).map(hostView),
     created_at: toTime(row.created_at),
     created_by,
   };
@@ -383,8 +388,7 @@ export async function listRolloutHosts(
   const members = await listMembers(deps.store, { ...timesOf(deps, row), ...filter });
   return {
     hosts: members.map((member) => ({
-      id: member.id,
-      site: member.site,
+      ...hostView(member),
       wave: (member.wave ?? 0) + 1,
       status: (member.wave ?? 0) < row.started || member.outcome === 'excused' ? statusOf(member) : 'planned',
       last_seen_at: member.last_seen_at === null ? null : toTime(member.last_seen_at),

@@ -510,10 +510,11 @@ export interface RolloutProgress {
   awaited_hosts?: HostName[];
 }
 
-/** A host by its id, and its display name. */
+/** A host by its id, its place and the name that it reports, which progress of an earlier version lacks. */
 export interface HostName {
   id: string;
   site: string;
+  host_name?: string;
 }
 
 /** A candidate for a wave: a host, or the managers of a swarm, which are taken together. */

@@ -289,7 +289,7 @@ export function listMembers(
   { wave, outcomes, limit, ...query }: MemberQuery & MemberFilter,
 ): Promise<RolloutMember[]> {
   const all = memberQuery(store, query)
-    .select(['id', 'site', 'last_seen_at', 'deferred_by'])
+    .select(['id', 'site', 'host_name', 'last_seen_at', 'deferred_by'])
     .where('rollout_id', '=', query.rolloutId)
     .where('backends.state', 'in', hostStates);
   const ofWave = wave === undefined ? all : all.where('rollout_wave', '=', wave);
@@ -303,7 +303,7 @@ export function listMembers(
 export function listFailed(store: Store, { limit, ...query }: MemberQuery & { limit: number }): Promise<HostName[]> {
   return store
     .selectFrom('backends')
-    .select(['id', 'site'])
+    .select(['id', 'site', 'host_name'])
     .where('env', '=', query.env)
     .where('rollout_id', '=', query.rolloutId)
     .where((eb) =>
