@@ -214,7 +214,10 @@ const programArguments: readonly [name: string, pattern: RegExp][] = [
   ['REDIS_PASSWORD', new RegExp(String.raw`\b(?:redis|valkey)-cli\b[^;|&\n]{0,200}?\s-a\s+${value}`, 'dg')],
   ['MONGO_PASSWORD', new RegExp(String.raw`\bmongo[a-z]{0,20}\b[^;|&\n]{0,200}?\s-p\s+${value}`, 'dg')],
   ['MSSQL_PASSWORD', new RegExp(String.raw`\bsqlcmd\b[^;|&\n]{0,200}?\s-P\s*${value}`, 'dg')],
-  ['MINIO_PASSWORD', new RegExp(String.raw`\bmc\s+(?:alias\s+set|config\s+host\s+add)(?:\s+\S+){3}\s+${value}`, 'dg')],
+  [
+    'MINIO_PASSWORD',
+    new RegExp(String.raw`\bmc\s+(?:alias\s+set|config\s+host\s+add)(?:\s+[^\s;|&()]+){3}[ \t]+${value}`, 'dg'),
+  ],
   [
     'CURL_PASSWORD',
     /\bcurl\b[^;|&\n]{0,200}?\s(?:-[A-Za-z]{0,9}u|--user)[\s=]+["']?[^\s:"'$]{1,100}:(?<secret>[^\s"'$\u0001]+)/dg,
