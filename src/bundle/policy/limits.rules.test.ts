@@ -171,6 +171,55 @@ describe('a bundle over a limit (spec §12.2)', () => {
   });
 });
 
+describe('a bundle that is made to exhaust whoever reads it', () => {
+  const [wide, mostMs, mostCharacters] = [10_000, 10_000, 1_000_000];
+  const healthy = many(
+    5_000,
+    (at) => `, healthcheck: {test: x}, depends_on: {s${at + 1}: {condition: service_healthy}}`,
+  );
+  const circle = many(wide, (at) => [(at + 1) % wide]);
+
+  it.each<[string, string]>([
+    ['services', servicesWith(many(wide, () => ''))],
+    ['services that depend on one', withDependencies(many(wide, (at) => (at === 0 ? [] : [0])))],
+    ['a chain of depends_on', withDependencies(chain(wide))],
+    ['a chain of depends_on that begins with its end', withDependencies(many(wide, (at) => [at + 1]))],
+    ['a chain of links', withDependencies(chain(wide), 'links')],
+    ['a chain of volumes_from', withDependencies(chain(wide), 'volumes_from')],
+    ['a chain of network_mode', servicesWith(many(wide, (at) => `, network_mode: "service:s${at + 1}"`))],
+    ['a chain of healthchecks', servicesWith(healthy)],
+    ['a circle of depends_on', withDependencies(circle)],
+    ['a chain of extends', servicesWith(many(wide, (at) => `, extends: s${at + 1}`))],
+    ['services that extend one', servicesWith(many(wide, (at) => (at === 0 ? '' : ', extends: s0')))],
+    ['missing services', servicesWith(many(wide, (at) => `, links: [none${at}]`))],
+    ['missing networks', servicesWith(many(wide, (at) => `, networks: [none${at}]`))],
+    ['privileged services', servicesWith(many(wide, () => ', privileged: true'))],
+    ['services with an unknown key', servicesWith(many(wide, () => ', unknown: x'))],
+    ['mounts of one service', serviceWith(`volumes: [${many(wide, (at) => `"d${at}:/d${at}"`).join(', ')}]`)],
+    ['ports of one service', serviceWith(`ports: [${many(wide, (at) => `"${at}:${at}"`).join(', ')}]`)],
+    ['ranges of one port', serviceWith(`ports: ["${'1-2,'.repeat(130_000)}"]`)],
+    [
+      'networks',
+      `services: {web: {image: a}}\nnetworks:\n${many(wide, (at) => `  n${at}: {driver: host}\n`).join('')}`,
+    ],
+    ['variables of one text', serviceWith(`x-a: "${'${A}'.repeat(wide)}"`)],
+    ['variables in a variable', serviceWith(`x-a: "${'${A:-'.repeat(wide)}${'}'.repeat(wide)}"`)],
+    ['a single line of five megabytes', serviceWith(`x-a: ${'x'.repeat(5_000_000)}`)],
+    ['a line of words of five megabytes', 'x '.repeat(2_500_000)],
+    ...['[', '{a: ', '- ', '? ', '&a [', '!t ['].map((opening): [string, string] => [
+      `nesting by ${opening}`,
+      `x-a:\n  ${opening.repeat(wide)}`,
+    ]),
+    ['nested mappings in block style', many(900, (at) => `${' '.repeat(at)}a:\n`).join('')],
+  ])('is refused within seconds, in a text that can be shown: %s', async (_title, compose) => {
+    const began = performance.now();
+    const refusals = await refusalsOf({ compose });
+    expect(performance.now() - began).toBeLessThan(mostMs);
+    expect(refusals.map(({ code }) => code)).toContain('COMPOSE_REFUSED');
+    expect(JSON.stringify(refusals).length).toBeLessThan(mostCharacters);
+  });
+});
+
 describe('a very long text under a key that is validated by a pattern', () => {
   it.each(['stop_grace_period', 'ports', 'scale', 'mem_limit', 'user', 'tmpfs'])('is refused: %s', async (key) => {
     const refusals = await refusalsOf({ compose: serviceWith(`${key}: ["${'1'.repeat(500_000)}"]`) });
