@@ -12,3 +12,16 @@ it.each([
 ])('of %s', (json, paths) => {
   expect(duplicateKeys(json)).toEqual(paths);
 });
+
+it('reports the first hundred of many duplicate keys, however deep they are', () => {
+  const depth = 20_000;
+  const json = `${'{"a":'.repeat(depth)}{${'"b":1,'.repeat(20_000)}"b":1}${'}'.repeat(depth)}`;
+  const began = performance.now();
+  const paths = duplicateKeys(json);
+  expect([paths.length, paths.at(-1)!.length]).toEqual([100, 2 * depth + 1]);
+  expect(performance.now() - began).toBeLessThan(2000);
+});
+
+it('reads arrays that are nested deeper than the stack', () => {
+  expect(duplicateKeys(`${'['.repeat(100_000)}{"a":1,"a":1}${']'.repeat(100_000)}`)).toHaveLength(1);
+});

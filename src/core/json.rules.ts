@@ -3,7 +3,13 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Paths (`agent.allow_privileged`, `secrets[0].var`) of the duplicate keys in a JSON text, which must be valid JSON. */
+/** Duplicate keys of one text that are reported: deeply nested ones have long paths. */
+const maxDuplicates = 100;
+
+/**
+ * Paths (`agent.allow_privileged`, `secrets[0].var`) of the first duplicate keys in a JSON text, which must be valid
+ * JSON.
+ */
 export function duplicateKeys(json: string): string[] {
   const duplicates: string[] = [];
   const open: NestingLevel[] = [];
@@ -16,6 +22,7 @@ export function duplicateKeys(json: string): string[] {
     else if (colon !== undefined && level?.keys) {
       level.position = JSON.parse(token.slice(0, -colon.length)) as string;
       if (level.keys.has(level.position)) duplicates.push(pathOf(level));
+      if (duplicates.length === maxDuplicates) break;
       level.keys.add(level.position);
     }
   }

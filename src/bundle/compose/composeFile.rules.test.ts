@@ -161,7 +161,7 @@ describe('parsing a compose file', () => {
     ],
     ['a long chain of aliases', `c-1: &c-1 x\n${chain.join('\n')}`, 'nested deeper'],
     ['deep nesting', `a: ${'['.repeat(60)}${']'.repeat(60)}`, 'nested deeper'],
-    ['nesting too deep for the parser', '['.repeat(100_000), ''],
+    ['nesting too deep for the parser', '['.repeat(100_000), 'nested deeper than 40 levels (compose.yaml:1)'],
     ['too many keys', Array.from({ length: 55_000 }, (_, index) => `k${index}:`).join('\n'), 'values'],
     ['too many characters', `a: ${'x'.repeat(524_288)}`, 'characters'],
     ['a hundred thousand problems', '\t\n'.repeat(100_000), 'tab'],

@@ -19,6 +19,7 @@ import {
   exceededLimitOf,
   type Mapping,
   maxCharacters,
+  maxDepth,
 } from './composeNode.rules.ts';
 import { serviceLayers } from './services.rules.ts';
 
@@ -85,7 +86,10 @@ function parseRoot(text: string, state: ParseState): ComposeNode | null {
   const documents = parseDocuments(text, state);
   for (const { errors, warnings } of documents) {
     const others = warnings.filter(({ code }) => code !== 'TAG_RESOLVE_FAILED');
-    for (const { pos, message } of [...errors, ...others]) addProblem(state, lineAt(pos[0], state), message);
+    const all = [...errors, ...others];
+    const deep = all.find(({ message }) => /call stack/.test(message));
+    if (deep) addSizeProblem(state, lineAt(deep.pos[0], state), `nested deeper than ${maxDepth} levels`);
+    else for (const { pos, message } of all) addProblem(state, lineAt(pos[0], state), message);
   }
   const [document, second] = documents;
   if (second) addProblem(state, lineAt(second.range[0], state), 'several documents in one file');

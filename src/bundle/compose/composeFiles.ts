@@ -8,6 +8,7 @@ import { type BundleContents, reachedDigests } from '../archive/inventory.rules.
 import { type ComposeProject, composeProjectOf, envAndLabelFiles } from './composeProject.rules.ts';
 import { parseComposeFile } from './composeFile.rules.ts';
 import { type ComposeFile, maxCharacters } from './composeNode.rules.ts';
+import { maxServices } from './services.rules.ts';
 import { withManifestVariables } from './variables.rules.ts';
 
 /** An unpacked bundle or a release, with the names of its compose files. */
@@ -49,7 +50,14 @@ export async function readComposeProject(
     ),
     ...(problems.length > 0 ? [refusalWith('COMPOSE_REFUSED', problems)] : []),
   ];
-  return { project: projectOf(files), refusals };
+  const project = projectOf(files);
+  const over = [...project.services.keys()][maxServices];
+  return over === undefined ? { project, refusals } : { project: projectOf([]), refusals: [tooManyServices(over)] };
+}
+
+function tooManyServices(service: string): Refusal {
+  const text = `service ${printable(service)}: more than ${maxServices} containers in the bundle`;
+  return refusalWith('COMPOSE_REFUSED', [{ text, cure: 'divide the bundle' }]);
 }
 
 /** The texts of the bundle's env files and label files, by path; missing and too long ones are left out. */

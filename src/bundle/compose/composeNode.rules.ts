@@ -94,7 +94,7 @@ export function nodeFromJson(value: unknown): ComposeNode {
 /** Limits far above any real compose file; they stop documents that are made to exhaust the agent or compose. */
 export const maxCharacters = 524_288;
 export const maxNodes = 50_000;
-const maxDepth = 40;
+export const maxDepth = 40;
 
 /** The size of a value with all aliases expanded. */
 export interface DocumentSize {

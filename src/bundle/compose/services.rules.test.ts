@@ -1,5 +1,5 @@
 import { parseComposeFile } from './composeFile.rules.ts';
-import { activeServices, serviceDependenciesOf, serviceLayers } from './services.rules.ts';
+import { activeServices, serviceDependenciesOf, serviceLayers, visitGraph } from './services.rules.ts';
 
 it.each<[string, string[], string]>([
   ['without a choice those without a profile run', [], 'a e'],
@@ -50,4 +50,27 @@ it('of several layers include all lists, and the last text', () => {
   expect(dependenciesOf('links: [a]', 'links: [b]')).toEqual(['links a', 'links b']);
   expect(dependenciesOf('pid: service:a', 'pid: service:b', 'image: app')).toEqual(['pid b']);
   expect(dependenciesOf('depends_on: [a]', 'depends_on: {a: {required: false}}')).toEqual(['depends_on a?']);
+});
+
+const many = Array.from({ length: 10_000 }, (_, n) => n);
+/** Each name leads to the next one, and the last one to `end`. */
+const longChain = (end: number | null) =>
+  Object.fromEntries(many.map((n) => [`${n}`, n < 9_999 ? [`${n + 1}`] : end === null ? [] : [`${end}`]]));
+
+it.each<[string, Record<string, string[]>, string[] | null]>([
+  ['nothing', {}, null],
+  ['names that lead nowhere', { a: ['x'], b: [] }, null],
+  ['two ways to one name', { a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }, null],
+  ['a name that leads to itself', { a: ['a'] }, ['a', 'a']],
+  ['a circle behind a way that ends', { a: ['b', 'c'], b: [], c: ['d'], d: ['c'] }, ['c', 'd', 'c']],
+  ['a long one', { a: ['b'], b: ['c'], c: ['a'] }, ['a', 'b', 'c', 'a']],
+  [
+    'as many ways as none could follow',
+    Object.fromEntries(Array.from({ length: 99 }, (_, n) => [`${n}`, [`${n + 1}`, `${n + 1}`]])),
+    null,
+  ],
+  ['a chain of ten thousand names', longChain(null), null],
+  ['a chain of ten thousand names that closes', longChain(0), [...many.map((n) => `${n}`), '0']],
+])('the circle in %s', (_title, graph, circle) => {
+  expect(visitGraph(new Map(Object.entries(graph))).circle).toEqual(circle);
 });

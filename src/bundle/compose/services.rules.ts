@@ -1,5 +1,8 @@
 import { type ComposeNode, entriesOf, itemsOf, textOf, textsOf, valueAt, valuesAt } from './composeNode.rules.ts';
 
+/** Services of a bundle. Nothing else is said of a bundle with more: rules compare services with each other. */
+export const maxServices = 500;
+
 /** Longest chain of `extends`; `validateComposePolicy` refuses a longer one, of which the rest is ignored here. */
 const maxExtendsDepth = 16;
 
@@ -113,6 +116,41 @@ interface ServiceDependency {
   name: string;
   /** False for `required: false` of `depends_on`: compose does without the service when it does not run. */
   required: boolean;
+}
+
+/** Names, and those that each leads to, such as services and the services that they depend on. */
+export type NameGraph = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Visits a graph depth first. `order` has each name after those that it leads to, except along a circle; `circle` is the
+ * first circle. There each name is followed by one that it leads to, and the first one ends it. Not recursive, since the
+ * author of a bundle decides how long a chain is.
+ */
+export function visitGraph(graph: NameGraph): { order: Iterable<string>; circle: string[] | null } {
+  const order = new Set<string>();
+  let circle: string[] | null = null;
+  for (const start of graph.keys()) {
+    const path = new Set<string>();
+    const open: { name: string; rest: Iterator<string> }[] = [];
+    const enter = (name: string) => {
+      if (path.has(name)) circle ??= [...[...path].slice([...path].indexOf(name)), name];
+      if (path.has(name) || order.has(name)) return;
+      path.add(name);
+      open.push({ name, rest: (graph.get(name) ?? []).values() });
+    };
+    enter(start);
+    for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+      const next = last.rest.next();
+      if (next.done !== true) {
+        enter(next.value);
+        continue;
+      }
+      open.pop();
+      path.delete(last.name);
+      order.add(last.name);
+    }
+  }
+  return { order, circle };
 }
 
 /** Where other keys than `depends_on` name a service. */

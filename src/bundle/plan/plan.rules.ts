@@ -263,12 +263,19 @@ function hostRefusals({ manifest, project }: BundleFacts, { host: { engine }, pu
   return [volumeRefusal, diskRefusal].filter((each) => each !== null);
 }
 
+/** Faults of one code that are listed. */
+const maxListedFaults = 500;
+
 /** One refusal for each code, in the order of `refusalCodes` (spec §9.1). */
 function mergedByCode(refusals: Refusal[]): Refusal[] {
   return refusalCodes.flatMap((code) => {
-    const ofCode = refusals.filter((each) => each.code === code);
-    const faults = ofCode.flatMap((each) => each.faults ?? [{ text: each.detail, cure: '' }]);
-    return ofCode.length > 0 ? [{ code, detail: ofCode.map(({ detail }) => detail).join('; '), faults }] : [];
+    const faults = refusals
+      .filter((each) => each.code === code)
+      .flatMap((each) => each.faults ?? [{ text: each.detail, cure: '' }]);
+    const unlisted = faults.slice(maxListedFaults).length;
+    const more = unlisted > 0 ? [{ text: `and ${unlisted} more`, cure: 'correct these first' }] : [];
+    const listed = [...faults.slice(0, maxListedFaults), ...more];
+    return listed.length > 0 ? [{ code, detail: listed.map(({ text }) => text).join('; '), faults: listed }] : [];
   });
 }
 

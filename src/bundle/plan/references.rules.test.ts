@@ -1,6 +1,6 @@
 import { formatRefusal } from '../../../machines/refusals.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
-import { findCycle, validateReferences } from './references.rules.ts';
+import { validateReferences } from './references.rules.ts';
 import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 /** The refusal of a bundle with these compose files; null without one. */
@@ -100,20 +100,4 @@ it('of a service that does not run nothing is said', () => {
 
 it('nothing is said when a compose file could not be read', () => {
   expect(refusalOf([web('depends_on: [no]')], [], ['0.yaml', '1.yaml'])).toBeNull();
-});
-
-it.each<[string, Record<string, string[]>, string[] | null]>([
-  ['nothing', {}, null],
-  ['names that lead nowhere', { a: ['x'], b: [] }, null],
-  ['two ways to one name', { a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }, null],
-  ['a name that leads to itself', { a: ['a'] }, ['a', 'a']],
-  ['a circle behind a way that ends', { a: ['b', 'c'], b: [], c: ['d'], d: ['c'] }, ['c', 'd', 'c']],
-  ['a long one', { a: ['b'], b: ['c'], c: ['a'] }, ['a', 'b', 'c', 'a']],
-  [
-    'as many ways as none could follow',
-    Object.fromEntries(Array.from({ length: 99 }, (_, n) => [`${n}`, [`${n + 1}`, `${n + 1}`]])),
-    null,
-  ],
-])('the circle in %s', (_title, graph, circle) => {
-  expect(findCycle(new Map(Object.entries(graph)))).toEqual(circle);
 });

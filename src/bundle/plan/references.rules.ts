@@ -10,7 +10,7 @@ import {
   valueAt,
   valuesAt,
 } from '../compose/composeNode.rules.ts';
-import { profilesOf, serviceDependenciesOf, type ServiceLayers } from '../compose/services.rules.ts';
+import { profilesOf, serviceDependenciesOf, type ServiceLayers, visitGraph } from '../compose/services.rules.ts';
 import { namePattern } from '../policy/validators.rules.ts';
 import type { ComposeProject } from '../compose/composeProject.rules.ts';
 
@@ -91,38 +91,13 @@ function circles(services: ServiceLayers): RefusedFault[] {
     name,
     serviceDependenciesOf(layers).map((each) => each.name),
   ]);
-  const circle = findCycle(new Map(dependencies));
+  const { circle } = visitGraph(new Map(dependencies));
   if (circle === null) return [];
-  const text = `services depend on each other in a circle: ${circle.map((name) => printable(name)).join(', ')}`;
+  const text = `services depend on each other in a circle: ${formatNames(circle)}`;
   return [{ text, cure: 'leave one of these dependencies out' }];
 }
 
-/** A circle in a graph, each name followed by one that it leads to, the first once more at the end; null without one. */
-export function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | null {
-  const done = new Set<string>();
-  const path = new Set<string>();
-  const search = (name: string): string[] | null => {
-    if (path.has(name)) return [...[...path].slice([...path].indexOf(name)), name];
-    if (done.has(name)) return null;
-    path.add(name);
-    const circle = firstOf(graph.get(name) ?? [], search);
-    path.delete(name);
-    done.add(name);
-    return circle;
-  };
-  return firstOf(graph.keys(), search);
-}
-
-/** The first result that is not null. */
-function firstOf(names: Iterable<string>, search: (name: string) => string[] | null): string[] | null {
-  for (const name of names) {
-    const found = search(name);
-    if (found !== null) return found;
-  }
-  return null;
-}
-
-/** Profiles that one cure names. */
+/** Names that one text has. */
 const maxNames = 10;
 
 /**

@@ -118,6 +118,22 @@ job: {image: a}`;
     expect(longestChain(awaited(circle)).seconds).toBe(0);
   });
 
+  it('counts a chain of ten thousand services', () => {
+    const after = (at: number) => [{ name: `s${at + 1}`, condition: 'healthy' as const }];
+    const demand = { seconds: 1, why: '1 × interval 1s' };
+    const services = Array.from({ length: 10_000 }, (_, at) => ({
+      name: `s${at}`,
+      isJob: false,
+      demand,
+      after: after(at),
+    }));
+    const longest = longestChain(services);
+    expect([longest.seconds, longest.links.length, secondsUntilLastStart(services, 1)]).toEqual([
+      10_000, 10_000, 9_999,
+    ]);
+    expect(describeChain(longest)).toMatch(/^s9999 1s .* then s9950 1s \(1 × interval 1s\), then 9950 more$/);
+  });
+
   it('takes a service whose image has a healthcheck for no job by its policy alone', () => {
     const services = written('job: {image: a, restart: "no"}');
     const images = new Map([['a', engineHealthcheckOf({ Test: ['CMD', 'x'] })]]);

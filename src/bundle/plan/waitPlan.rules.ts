@@ -1,5 +1,6 @@
 import { type Refusal, refusalWith } from '../../../machines/refusals.ts';
 import { printable } from '../../core/text.rules.ts';
+import { visitGraph } from '../compose/services.rules.ts';
 import type { ComparableRelease } from './changes.rules.ts';
 import { knownVariables, withKnownVariables } from './variables.rules.ts';
 import {
@@ -103,56 +104,72 @@ interface WaitChain {
   links: readonly AwaitedService[];
 }
 
-const noChain: WaitChain = { seconds: 0, links: [] };
-
 /**
  * The longest chain of services by the time until the last one is healthy: a service begins when those that it waits for
  * have started, are healthy or have ended. A job takes `jobS`.
  */
 export function longestChain(services: readonly AwaitedService[], jobS = 0): WaitChain {
-  const { until } = chainsOf(services, jobS);
-  return longestOf(services.map(until));
+  const chainsOf = chainsOfEach(services, jobS);
+  const { seconds, last } = longestOf(services.map((service) => chainsOf(service).until));
+  const links: AwaitedService[] = [];
+  for (let link = last; link !== null; link = link.previous) links.push(link.service);
+  return { seconds, links: links.reverse() };
 }
 
 /** The longest time until a service can begin, which `compose up` waits for. */
 export function secondsUntilLastStart(services: readonly AwaitedService[], jobS: number): number {
-  const { before } = chainsOf(services, jobS);
-  return longestOf(services.map(before)).seconds;
+  const chainsOf = chainsOfEach(services, jobS);
+  return longestOf(services.map((service) => chainsOf(service).before)).seconds;
 }
 
-function chainsOf(services: readonly AwaitedService[], jobS: number) {
+/** A chain by its last service that takes time. */
+interface Chain {
+  seconds: number;
+  last: { service: AwaitedService; previous: Chain['last'] } | null;
+}
+
+const noChain: Chain = { seconds: 0, last: null };
+
+/** The longest chains of a service: before it begins, and until it is healthy. */
+interface Chains {
+  before: Chain;
+  until: Chain;
+}
+
+/** The chains of each service. A circle, which is refused elsewhere, adds nothing. */
+function chainsOfEach(services: readonly AwaitedService[], jobS: number): (service: AwaitedService) => Chains {
   const byName = new Map(services.map((service) => [service.name, service]));
-  const known = new Map<string, WaitChain>();
-  const before = (service: AwaitedService): WaitChain => {
-    const found = known.get(service.name);
-    if (found) return found;
-    known.set(service.name, noChain); // a circle, which is refused elsewhere, adds nothing
-    const chains = service.after.flatMap(({ name, condition }) => {
-      const other = byName.get(name);
-      if (other === undefined) return [];
-      return condition === 'started' ? before(other) : until(other);
+  const graph = new Map(services.map(({ name, after }) => [name, after.map((each) => each.name)]));
+  const known = new Map<string, Chains>();
+  for (const name of visitGraph(graph).order) {
+    const service = byName.get(name);
+    if (service === undefined) continue;
+    const chains = service.after.map((each) => {
+      const other = known.get(each.name);
+      return (each.condition === 'started' ? other?.before : other?.until) ?? noChain;
     });
-    const longest = longestOf(chains);
-    known.set(service.name, longest);
-    return longest;
-  };
-  const until = (service: AwaitedService): WaitChain => {
-    const { seconds, links } = before(service);
+    const before = longestOf(chains);
     const ownS = service.isJob ? jobS : service.demand.seconds;
-    return ownS === 0 ? { seconds, links } : { seconds: seconds + ownS, links: [...links, service] };
-  };
-  return { before, until };
+    const last = { service, previous: before.last };
+    known.set(name, { before, until: ownS === 0 ? before : { seconds: before.seconds + ownS, last } });
+  }
+  return ({ name }) => known.get(name) ?? { before: noChain, until: noChain };
 }
 
-function longestOf(chains: readonly WaitChain[]): WaitChain {
+function longestOf(chains: readonly Chain[]): Chain {
   return chains.reduce((longest, each) => (each.seconds > longest.seconds ? each : longest), noChain);
 }
 
+/** Links of a chain that a text shows. */
+const maxLinks = 50;
+
 /** `db 240s (start_period 60s + 6 × interval 30s), then web 90s (3 × interval 30s)`. */
 export function describeChain({ links }: WaitChain): string {
-  return links
-    .map(({ name, demand }) => `${printable(name)} ${formatSeconds(demand.seconds)} (${demand.why})`)
-    .join(', then ');
+  const shown = links
+    .slice(0, maxLinks)
+    .map(({ name, demand }) => `${printable(name)} ${formatSeconds(demand.seconds)} (${demand.why})`);
+  const others = links.length - shown.length;
+  return [...shown, ...(others > 0 ? [`${others} more`] : [])].join(', then ');
 }
 
 /** COMPOSE_REFUSED for services that demand more time to become healthy than a host waits at most; or null. */

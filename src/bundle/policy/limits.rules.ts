@@ -11,7 +11,13 @@ import {
   valueAt,
   valuesAt,
 } from '../compose/composeNode.rules.ts';
-import { effectiveValue, type MergedFiles, serviceDependenciesOf } from '../compose/services.rules.ts';
+import {
+  effectiveValue,
+  maxServices,
+  type MergedFiles,
+  serviceDependenciesOf,
+  visitGraph,
+} from '../compose/services.rules.ts';
 import type { Finding } from './finding.rules.ts';
 
 /** Validates the totals over all services of a bundle, with files merged and `extends` resolved (spec §12.2). */
@@ -94,7 +100,7 @@ export const composeLimits = {
   /** Containers of one service. */
   containersPerService: 100,
   /** Containers of the bundle; each service counts as at least one. */
-  containers: 500,
+  containers: maxServices,
   /** Published, and likewise exposed, ports of the bundle, ranges expanded. */
   ports: 2_000,
   /** Dependencies between services. */
@@ -124,7 +130,7 @@ export function countOf(value: ComposeNode | undefined): number {
 function portCountOf(entry: ComposeNode): number {
   const written = textsOf([entry, valueAt(entry, 'target'), valueAt(entry, 'published')]);
   const ranges = written.flatMap((one) => [...one.matchAll(/(?<!\d)(\d+)-(\d+)/g)]);
-  return Math.max(1, ...ranges.map(([, first, last]) => Number(last) - Number(first) + 1));
+  return ranges.reduce((most, [, first, last]) => Math.max(most, Number(last) - Number(first) + 1), 1);
 }
 
 /** Size of the dependency graph below a service, as compose follows it. */
@@ -135,6 +141,9 @@ interface DependencyReach {
   depth: number;
 }
 
+/** Of a service that is on the way already: a circle, which compose itself refuses. */
+const noReach: DependencyReach = { paths: 0, depth: 0 };
+
 const dependencyKeys = 'depends_on, links or volumes_from';
 
 /**
@@ -143,7 +152,6 @@ const dependencyKeys = 'depends_on, links or volumes_from';
 function validateDependencies(
   services: ReadonlyMap<string, readonly ComposeNode[]>,
 ): { service: string; message: string }[] {
-  const reachByService = new Map<string, DependencyReach | null>();
   const dependenciesByService = new Map(
     [...services].map(([name, layers]) => [name, dependenciesOf(layers).filter((each) => services.has(each))]),
   );
@@ -155,8 +163,9 @@ function validateDependencies(
         { service, message: `${dependencyKeys}: more than ${composeLimits.dependencies} dependencies in the bundle` },
       ];
   }
+  const reachByService = reachesOf(dependenciesByService);
   for (const service of dependenciesByService.keys()) {
-    const reach = reachOf(service, dependenciesByService, reachByService);
+    const reach = reachByService.get(service) ?? noReach;
     paths += reach.paths;
     if (reach.depth > composeLimits.dependencyDepth)
       return [{ service, message: `${dependencyKeys}: a chain of more than ${composeLimits.dependencyDepth}` }];
@@ -175,22 +184,16 @@ function dependenciesOf(layers: readonly ComposeNode[]): string[] {
   return [...new Set(serviceDependenciesOf(layers).map(({ name }) => name))];
 }
 
-/** `reachByService` is null for services in progress: reaching one again is a cycle, which compose refuses itself. */
-function reachOf(
-  service: string,
-  dependenciesByService: ReadonlyMap<string, string[]>,
-  reachByService: Map<string, DependencyReach | null>,
-): DependencyReach {
-  const visited = reachByService.get(service);
-  if (visited !== undefined) return visited ?? { paths: 0, depth: 0 };
-  reachByService.set(service, null);
-  const reach = { paths: 1, depth: 0 };
-  for (const { paths, depth } of (dependenciesByService.get(service) ?? []).map((each) =>
-    reachOf(each, dependenciesByService, reachByService),
-  )) {
-    reach.paths += paths;
-    reach.depth = Math.max(reach.depth, depth + 1);
+function reachesOf(dependenciesByService: ReadonlyMap<string, string[]>): Map<string, DependencyReach> {
+  const reaches = new Map<string, DependencyReach>();
+  for (const service of visitGraph(dependenciesByService).order) {
+    const reach = { paths: 1, depth: 0 };
+    for (const each of dependenciesByService.get(service) ?? []) {
+      const { paths, depth } = reaches.get(each) ?? noReach;
+      reach.paths += paths;
+      reach.depth = Math.max(reach.depth, depth + 1);
+    }
+    reaches.set(service, reach);
   }
-  reachByService.set(service, reach);
-  return reach;
+  return reaches;
 }
