@@ -95,7 +95,7 @@ const resending = {
 
 /** One call; the body is sent as JSON. */
 export interface JsonRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Appended to the base URL, with its query; it must not contain a segment of dots. */
   path: string;
   headers?: Record<string, string>;

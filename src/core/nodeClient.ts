@@ -11,7 +11,7 @@ import { collectBytes } from './streams.ts';
 /** One request; the certificate of a server is always verified. */
 export interface HttpRequest {
   url: URL;
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   headers: Record<string, string>;
   body?: string | Buffer | undefined;
   /** With null nobody is called by TLS: the error is `UNTRUSTED`. */

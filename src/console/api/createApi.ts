@@ -62,7 +62,10 @@ export function createApi(signal: AbortSignal) {
       request<unknown>(path`/v1/backends/${id}/retire`, { method: 'POST', body }),
     secrets: (env: string) => get<SecretList>(path`/v1/envs/${env}/secrets`),
     setSecret: ({ env, key, data }: { env: string; key: string; data: Record<string, string> }) =>
-      request<SecretVersion>(path`/v1/envs/${env}/secrets/${key}`, { method: 'PUT', body: { data } }),
+      request<SecretVersion>(path`/v1/envs/${env}/secrets/${key}`, {
+        method: 'PUT',
+        body: { data, keep_fields: true },
+      }),
     keepSecrets: (env: string) => request<EnvDetails>(path`/v1/envs/${env}/keep-secrets`, { method: 'POST' }),
     deleteSecret: (env: string, key: string) =>
       request<undefined>(path`/v1/envs/${env}/secrets/${key}`, { method: 'DELETE' }),

@@ -75,7 +75,7 @@ function askForValue({ ask, api, params }: Visit, key: string | null): void {
   ask({
     title: key === null ? 'New secret' : `New version of ${key}`,
     body: html`${key === null ? name : nothing}
-      <p class="hint">The new version has these fields alone. Nobody can read a value here, you neither.</p>
+      <p class="hint">Fields that you leave out keep their values. Nobody can read a value here, you neither.</p>
       ${fieldRows.map(fieldRow)}`,
     confirm: 'Write',
     done: 'The new version is written.',

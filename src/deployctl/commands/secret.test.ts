@@ -71,6 +71,15 @@ it('writes one field, or all of a JSON object', async () => {
   expect(versions()).toEqual([{ password: 's3cret' }, { user: 'ann', password: 'x\n' }]);
 });
 
+it('keeps the fields that it does not write', async () => {
+  await set('{"user": "ann", "password": "x"}', '--json-fields');
+  await set('y', '--field', 'password');
+  expect(versions()).toEqual([
+    { user: 'ann', password: 'x' },
+    { user: 'ann', password: 'y' },
+  ]);
+});
+
 it('overwrites no version that somebody else has written meanwhile', async () => {
   await set('{"user": "ann", "password": "x"}', '--json-fields');
   await set('{"user": "bea", "password": "x"}', '--json-fields', '--if-version', '1');

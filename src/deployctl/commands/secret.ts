@@ -41,9 +41,9 @@ export function addSecret(program: Command, run: Run): void {
       ).conflicts(['field', 'jsonFields', 'fromFile']),
     )
     .option('--from-file <file>', 'read the value from a file, byte for byte')
-    .option('--field <name>', 'field to write; other fields of the secret are removed', 'value')
+    .option('--field <name>', 'field to write; the other fields of the secret are kept', 'value')
     .option('--if-version <n>', 'refuse if the newest version is another one', countOption)
-    .addOption(new Option('--json-fields', 'read a JSON object with all fields').conflicts('field'))
+    .addOption(new Option('--json-fields', 'read a JSON object with all fields; others are removed').conflicts('field'))
     .addOption(overrideRolloutOption())
     .action(run(setSecret));
   secret
@@ -88,8 +88,8 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
   }
   if (fromEnvFile !== undefined)
     Object.assign(secrets, fieldsOfEnvFile(keys, await readValue(session.io, fromEnvFile, ''), fromEnvFile));
-  const override = overrideOf(options.overrideRollout);
   const { ifVersion } = options;
+  const choices = { ...overrideOf(options.overrideRollout), ...(options.jsonFields !== true && { keep_fields: true }) };
   const [first = ['', {}], ...others] = Object.entries(secrets);
   if (others.length > 0 && ifVersion !== undefined)
     throw usageError('VALUE_INVALID', '--if-version is for one secret', 'deployctl secret set ENV KEY --if-version N');
@@ -98,7 +98,7 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
     const json = await api.call<WrittenSecrets>({
       method: 'PUT',
       path: target,
-      json: { secrets, ...override },
+      json: { secrets, ...choices },
       tries: 1,
     });
     return { json, text: await formatWritten(api, json.secrets, json) };
@@ -108,7 +108,7 @@ async function setSecret(session: Session, [env, keys]: [string, string[]], opti
   const json = await api.call<WrittenSecret>({
     method: 'PUT',
     path: target,
-    json: { data, ...override, ...(ifVersion !== undefined && { if_version: ifVersion }) },
+    json: { data, ...choices, ...(ifVersion !== undefined && { if_version: ifVersion }) },
     tries: 1,
   });
   return { json, text: await formatWritten(api, [json], json) };

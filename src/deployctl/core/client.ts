@@ -229,7 +229,8 @@ const remedies: Record<string, string> = {
   ROLLBACK_DENIED: 'remove `rollback` from policy.deny of these hosts, or push the old content as a new bundle',
   ROLLBACK_NEEDED: '`deployctl rollback ENV SHA` gives the old content a new sequence',
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
-  SECRET_CHANGED: 'somebody else wrote it: `deployctl secret list ENV`, then set the secret with all its fields',
+  SECRET_CHANGED: 'somebody else wrote it: `deployctl secret list ENV`, then set it again',
+  SECRETSTORE_OUTDATED: 'run `sudo deployd-tenancy secretstore apply --token-file FILE` on the service',
   SECRETS_DOOMED: '`deployctl secret keep ENV`, or add a host to the environment',
   SEQUENCE_EXHAUSTED: 'an administrator can set a lower one: `deployctl env sequence ENV --set N`',
   SEQUENCE_TOO_HIGH: 'pack it again with `deployctl bundle pack --next`',
@@ -278,9 +279,7 @@ const errorLimit = { maxBytes: 1_048_576, tooLarge: () => new Error('the answer 
 /** Milliseconds. An upload may take any time while bytes flow; a push is validated before the service answers. */
 export const timeout = { socket: 60_000, response: 300_000 };
 
-/**
- * Sends a request. Passes the bytes of a successful answer to `receive`; the bytes of any other answer are its body.
- */
+/** Sends a request. Passes the bytes of a successful answer to `receive`; those of any other answer are its body. */
 export async function download(request: GotRequest, receive: (bytes: Readable) => Promise<void>): Promise<HttpAnswer> {
   const { body: bytes, ...answer } = await open(request);
   if (answer.status !== 200) return { ...answer, body: await collectBytes(bytes, errorLimit) };

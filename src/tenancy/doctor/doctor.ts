@@ -211,6 +211,7 @@ async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>):
   const login = await attempt(async () => {
     await using secretstore = closing(connectSecretstore(settings, { keys: () => keys.known, clock: Date.now }));
     await secretstore.peer.check();
+    await secretstore.peer.checkPolicy();
   });
   return [
     checkAttempt('secretstore', login, { target: url, fix: 'sudo deployd-tenancy secretstore plan --token-file FILE' }),

@@ -8,7 +8,7 @@ import {
 import { tenancyMount } from '../../../fixtures/world/servers/secretstore/tenancyMount.ts';
 import { parseAuthorities } from '../../core/certificateAuthorities.ts';
 import { PeerError } from './bundleStorage.ts';
-import { openSecretstore, type OpenSecretstore } from './secretstore.ts';
+import { openSecretstore, type OpenSecretstore, PatchForbidden } from './secretstore.ts';
 
 const ca = createCa();
 const signer = createSigner();
@@ -82,6 +82,33 @@ it('repeats a call once with a new token', async () => {
   revokeOwn();
   expect(await secretstore.writeSecret({ env: 'eu-1', key: 'db', data: { password: 'x' } })).toBe(1);
   expect(fixture.secrets.paths()).toEqual(['deployd/data/eu-1/see/db']);
+});
+
+describe('a write that keeps fields', () => {
+  const secret = { env: 'eu-1', key: 'db', data: { user: 'ann' }, keepsFields: true };
+  const denied = { status: 403, body: { errors: ['1 error occurred:\n\t* permission denied\n\n'] } };
+
+  it('is repeated if somebody creates the secret meanwhile', async () => {
+    fixture.secrets.put('deployd/data/eu-1/see/db', { password: 'x' });
+    fixture.answerNext('secret', { status: 404, body: {} });
+    expect(await secretstore.writeSecret(secret)).toBe(2);
+    expect(fixture.secrets.newestFields('deployd/data/eu-1/see/db')).toEqual({ password: 'x', user: 'ann' });
+  });
+
+  it('is repeated once with a new token', async () => {
+    await secretstore.check();
+    revokeOwn();
+    expect(await secretstore.writeSecret(secret)).toBe(1);
+  });
+
+  it('is an error without a new login if the policy is of an earlier version', async () => {
+    fixture.answerNext('secret', denied);
+    await expect(secretstore.writeSecret(secret)).rejects.toThrow(PatchForbidden);
+    fixture.answerNext('secret', denied);
+    await expect(secretstore.checkPolicy()).rejects.toThrow(/lacks the capability `patch`: run `secretstore apply`$/);
+    await secretstore.checkPolicy();
+    expect([callsOf('login'), fixture.secrets.paths()]).toEqual([1, []]);
+  });
 });
 
 it('revokes its token when it is closed', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { parseErrorBody } from '../../core/http.rules.ts';
 import { type BearerIdentity, bearerIdentityOf } from '../keys/bearerCache.ts';
 import { audience, authMount, secretsMount, secretsRole, serviceRole } from '../keys/secretstoreRoles.rules.ts';
@@ -22,6 +23,8 @@ interface SecretstoreOptions extends SecretstoreAddress {
 
 /** A secretstore that stays open until it is closed. */
 export interface OpenSecretstore extends Secretstore {
+  /** Throws `PatchForbidden` if the policy of the service is of an earlier version. */
+  checkPolicy: () => Promise<void>;
   /** Revokes the service's token if possible, and closes all connections. */
   close: () => Promise<void>;
 }
@@ -37,7 +40,9 @@ export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOpt
     const accepts = [...(request.accepts ?? []), 403];
     return session.use(async (token) => {
       const answer = await client.call({ ...request, accepts, token });
-      return answer.status === 403 ? undefined : answer;
+      if (answer.status !== 403) return answer;
+      if (request.method === 'PATCH' && (await lookUp(client, token, token)) !== null) throw new PatchForbidden();
+      return undefined;
     });
   };
   let hasSecretsRole = false;
@@ -65,6 +70,10 @@ export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOpt
     destroySecrets: (env, signal) => destroySecrets(call, env, signal),
     check: async () => {
       await session.use(async (token) => (await lookUp(client, token, token)) ?? undefined);
+    },
+    checkPolicy: async () => {
+      // There is no such secret, so that nothing is written.
+      await sendSecret(call, 'PATCH', { env: '_none', key: randomUUID(), data: {} });
     },
     close: async () => {
       const held = session.held();
@@ -128,6 +137,15 @@ interface SecretToWrite {
   key: string;
   data: Record<string, string>;
   ifVersion?: number | undefined;
+  /** Whether the secretstore adds the fields of the newest version that `data` does not have. */
+  keepsFields?: boolean;
+}
+
+/** The policy of the service is of an earlier version, which cannot keep the other fields of a secret. */
+export class PatchForbidden extends PeerError {
+  constructor() {
+    super('secretstore', 'the policy of the service lacks the capability `patch`: run `secretstore apply`');
+  }
 }
 
 /** A call with the service's own token. */
@@ -138,17 +156,49 @@ type SecretVersion = Awaited<ReturnType<Secretstore['listSecrets']>>[number];
 /** Number of concurrent calls for one list. */
 const AT_ONCE = 8;
 
+/** Number of attempts to write a secret that others create and remove meanwhile. */
+const TRIES = 5;
+
 /** Writes a new version of a secret; returns its number, or null if the newest one is another than expected. */
-async function writeSecret(call: CallAsService, { env, key, data, ifVersion }: SecretToWrite): Promise<number | null> {
-  const what = 'write of a secret';
-  const write = { what, method: 'POST', path: pathOf('data', env, key), isSecret: true } as const;
-  if (ifVersion === undefined) {
-    const { json } = await call({ ...write, body: { data } });
-    return versionIn(dataOf(json, what)['version'], what);
+async function writeSecret(call: CallAsService, secret: SecretToWrite): Promise<number | null> {
+  if (secret.keepsFields !== true) return (await sendSecret(call, 'POST', secret)).written;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const { written, removed } = await sendSecret(call, 'PATCH', secret);
+    if (removed === null) return written;
+    // Nothing to keep: there is no version, or the newest one is removed.
+    if (secret.ifVersion !== undefined && secret.ifVersion !== removed) return null;
+    const first = await sendSecret(call, 'POST', { ...secret, ifVersion: removed });
+    if (first.written !== null) return first.written;
   }
-  const { status, json } = await call({ ...write, body: { data, options: { cas: ifVersion } }, accepts: [400] });
-  if (status < 300) return versionIn(dataOf(json, what)['version'], what);
-  if (parseErrorBody(json).text?.includes('check-and-set parameter did not match') === true) return null;
+  throw new PeerError('secretstore', `${writeCall.what}: others write it at the same time`);
+}
+
+const writeCall = { what: 'write of a secret', isSecret: true } as const;
+const mergePatch = { 'content-type': 'application/merge-patch+json' };
+
+/**
+ * Writes all fields of a secret (POST) or some of them (PATCH). `written` is null if the newest version is another than
+ * expected; `removed` is the number of the newest version if it has no fields to keep, 0 without any version.
+ */
+async function sendSecret(
+  call: CallAsService,
+  method: 'POST' | 'PATCH',
+  { env, key, data, ifVersion }: SecretToWrite,
+): Promise<{ written: number | null; removed: number | null }> {
+  const { what } = writeCall;
+  const isPatch = method === 'PATCH';
+  const { status, json } = await call({
+    ...{ ...writeCall, method, path: pathOf('data', env, key), ...(isPatch && { headers: mergePatch }) },
+    body: { data, ...(ifVersion !== undefined && { options: { cas: ifVersion } }) },
+    accepts: [...(ifVersion === undefined ? [] : [400]), ...(isPatch ? [404] : [])],
+  });
+  if (status < 300) return { written: versionIn(dataOf(json, what)['version'], what), removed: null };
+  if (status === 404) {
+    const { version = 0 } = recordOf(recordOf(json)['data']);
+    return { written: null, removed: versionIn(version, what) };
+  }
+  if (parseErrorBody(json).text?.includes('check-and-set parameter did not match') === true)
+    return { written: null, removed: null };
   throw new PeerError('secretstore', `${what} answered ${status}`);
 }
 
@@ -236,7 +286,8 @@ export interface Secretstore {
   revokeToken: (accessor: string) => Promise<void>;
   /**
    * Writes a new version of `deployd/data/<env>/see/<key>`; returns its number. Returns null, and writes nothing, if
-   * the newest version is not `ifVersion` (0: the secret does not exist).
+   * the newest version is not `ifVersion` (0: the secret does not exist). Throws `PatchForbidden` if the policy of the
+   * service does not allow to keep fields.
    */
   writeSecret: (secret: SecretToWrite) => Promise<number | null>;
   /** Names of the secrets of an environment, sorted, with the number of the newest version. */

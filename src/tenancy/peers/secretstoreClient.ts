@@ -42,6 +42,7 @@ export function createSecretstoreClient({ url, authorities, namespace }: Secrets
   return {
     call: async (call) => {
       const headers = {
+        ...call.headers,
         'x-vault-request': 'true',
         ...(namespace !== null && { 'x-vault-namespace': namespace }),
         ...(call.token !== undefined && { 'x-vault-token': call.token }),

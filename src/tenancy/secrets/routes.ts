@@ -8,7 +8,7 @@ import { deleteSecret, listSecrets, secretPath, setSecrets } from './secrets.ts'
 const route = routesFor<SecretDependencies>();
 const setErrors = {
   404: 'ENV_NOT_FOUND',
-  409: 'SECRETS_PENDING, SECRETS_DOOMED, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED',
+  409: 'SECRETS_PENDING, SECRETS_DOOMED, DESIRED_CHANGED, ROLLOUT_ACTIVE, SEQUENCE_EXHAUSTED, SECRETSTORE_OUTDATED',
   503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_UNCHECKED, BUNDLE_MISSING, BUNDLE_DAMAGED',
 };
 
@@ -40,6 +40,7 @@ export const secretRoutes = [
     handle: async (deps, { caller, params: { env, key }, body }) => {
       const { secrets, bundle, warnings } = await setSecrets(deps, {
         ...{ caller, env, secrets: { [key]: body.data }, ifVersion: body.if_version },
+        keepsFields: body.keep_fields === true,
         overridesRollout: body.override_rollout === true,
       });
       const [written = { path: '', version: 0 }] = secrets;
@@ -60,7 +61,7 @@ export const secretRoutes = [
     noStore: true,
     handle: async (deps, { caller, params: { env }, body }) => {
       const { bundle, ...written } = await setSecrets(deps, {
-        ...{ caller, env, secrets: body.secrets },
+        ...{ caller, env, secrets: body.secrets, keepsFields: body.keep_fields === true },
         overridesRollout: body.override_rollout === true,
       });
       return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)) });

@@ -43,9 +43,16 @@ const data = Type.Record(Type.String(), value, {
   maxProperties: 100,
 });
 
+const keepFields = {
+  keep_fields: Type.Optional(
+    Type.Boolean({ description: 'Keep the fields of the newest version that are not named; otherwise remove them.' }),
+  ),
+};
+
 /** Values of a secret by field. */
 export const SecretData = Body({
   data,
+  ...keepFields,
   ...overrideRollout,
   if_version: Type.Optional(
     Type.Integer({
@@ -59,6 +66,7 @@ export const SecretData = Body({
 /** Values of several secrets by name and field. */
 export const SecretsData = Body({
   secrets: Type.Record(Type.String(), data, { propertyNames: { pattern: name }, minProperties: 1, maxProperties: 50 }),
+  ...keepFields,
   ...overrideRollout,
 });
 

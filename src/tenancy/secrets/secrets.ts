@@ -4,7 +4,7 @@ import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
-import type { Secretstore } from '../peers/secretstore.ts';
+import { PatchForbidden, type Secretstore } from '../peers/secretstore.ts';
 import type { BundleRow } from '../store/database.ts';
 import { findEnv, findSecretsEnd } from '../store/envs.ts';
 import { addPendingSteps, removeStep } from '../store/pendingSteps.ts';
@@ -63,6 +63,8 @@ interface NewSecrets {
   secrets: Record<string, Record<string, string>>;
   /** The version that must be the newest one; 0 if there must be none. */
   ifVersion?: number | undefined;
+  /** Whether fields that are not named are kept. */
+  keepsFields?: boolean;
   overridesRollout?: boolean;
 }
 
@@ -70,12 +72,12 @@ interface NewSecrets {
  * Writes new versions of secrets. If the desired bundle reads any of them, a new bundle that pins these versions becomes
  * the desired one; the service repeats this until it succeeds. The values are sent only to the secretstore. Throws 404
  * if the environment does not exist, and 409 `ROLLOUT_ACTIVE`, `SECRETS_PENDING` and `SECRETS_DOOMED`,
- * and `SECRET_CHANGED` if the newest version of a secret is not `ifVersion`. With `overridesRollout` it first aborts the
- * rollout of the environment, if it has one.
+ * `SECRET_CHANGED` if the newest version of a secret is not `ifVersion`, and `SECRETSTORE_OUTDATED` if the service may not
+ * keep fields. With `overridesRollout` it first aborts the rollout of the environment, if it has one.
  */
 export async function setSecrets(
   deps: SecretDependencies,
-  { caller, env, secrets, ifVersion, overridesRollout = false }: NewSecrets,
+  { caller, env, secrets, ifVersion, keepsFields = false, overridesRollout = false }: NewSecrets,
 ): Promise<WrittenSecrets> {
   const row = await findEnv(deps.store, env);
   if (row === null) throw notFound('env');
@@ -93,11 +95,14 @@ export async function setSecrets(
   });
   const pins = new Map<string, number>();
   for (const act of acts) {
-    const data = secrets[act.key] ?? {};
-    const version = await deps.secretstore.writeSecret({ env, key: act.key, data, ifVersion });
-    if (version === null) {
+    const secret = { env, key: act.key, data: secrets[act.key] ?? {}, ifVersion, keepsFields };
+    const version = await deps.secretstore.writeSecret(secret).catch((error: unknown) => {
+      if (error instanceof PatchForbidden) return error;
+      throw error;
+    });
+    if (typeof version !== 'number') {
       await removeStep(deps.store, { subject: secretPath(act), step: 'deploySecret', due_at: dueAt });
-      throw secretChanged(act, ifVersion);
+      throw version === null ? secretChanged(act, ifVersion) : secretstoreOutdated(act);
     }
     await recordSecretAct(deps, act, { result: 'ok', target: versionPath({ ...act, version }) });
     pins.set(secretPath(act), version);
@@ -111,6 +116,11 @@ export async function setSecrets(
 function secretChanged({ env, key }: SecretAct, ifVersion = 0): ApiError {
   const expected = ifVersion === 0 ? `${key} already exists` : `the newest version of ${key} is not ${ifVersion}`;
   return conflict({ code: 'SECRET_CHANGED', message: `${expected}: nothing was written`, env });
+}
+
+function secretstoreOutdated({ env, key }: SecretAct): ApiError {
+  const message = `the policy of the service does not allow to keep the other fields of ${key}: nothing was written`;
+  return conflict({ code: 'SECRETSTORE_OUTDATED', message, env });
 }
 
 /** Destroys all versions of a secret; throws 404 if it does not exist. */

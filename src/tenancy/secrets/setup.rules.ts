@@ -150,9 +150,11 @@ function secretsPolicy(accessor: string): string {
   return policyOf({ [`${secretsMount}/data/${env}/see/*`]: ['read'], 'auth/token/revoke-self': ['update'] });
 }
 
-/** The policy of this service: it writes and destroys secrets but reads none, and looks up and revokes tokens. */
+/**
+ * The policy of this service: it writes, changes and destroys secrets but reads none, and looks up and revokes tokens.
+ */
 export const servicePolicy = policyOf({
-  [`${secretsMount}/data/+/see/*`]: ['create', 'update'],
+  [`${secretsMount}/data/+/see/*`]: ['create', 'update', 'patch'],
   [`${secretsMount}/metadata/+/see/*`]: ['read', 'list', 'delete'],
   'auth/token/lookup': ['update'],
   'auth/token/revoke-accessor': ['update'],
