@@ -24,6 +24,7 @@ const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, 
 
 /** Hides the console's routes from the API document. */
 const page = { schema: { hide: true }, config: { lane: 'operator' } } as const;
+const asset = { schema: { hide: true }, config: { lane: 'public' } } as const;
 
 /** Registers the console: its program for signed-in people, and the routes that sign in and out. */
 export function registerConsole(app: FastifyInstance, deps: SessionDependencies): void {
@@ -36,7 +37,7 @@ export function registerConsole(app: FastifyInstance, deps: SessionDependencies)
     scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null));
     let loading: Promise<BrowserProgram> | undefined;
     const load = () => (loading ??= loadBrowserProgram());
-    addAssets(scope, load, page);
+    addAssets(scope, load);
     addShell(scope, deps, load);
     const addresses = new RateLimiter(limits.address, deps.clock);
     addSignOut(scope, deps, addresses);
@@ -196,12 +197,13 @@ export function countedAddress(address: string): string {
 }
 
 /** Serves the console's script and style sheet. A browser caches the version that its page names. */
-function addAssets(scope: FastifyInstance, load: () => Promise<BrowserProgram>, options: object): void {
+function addAssets(scope: FastifyInstance, load: () => Promise<BrowserProgram>): void {
   const serve = (path: string, type: string, textOf: (program: BrowserProgram) => string) => {
-    scope.get<{ Querystring: { v?: string } }>(path, options, async (request, reply) => {
+    let bytes: Buffer | undefined;
+    scope.get<{ Querystring: { v?: string } }>(path, asset, async (request, reply) => {
       const program = await load();
       keepVersion(request, reply, program.version);
-      return reply.type(`${type}; charset=utf-8`).send(textOf(program));
+      return reply.type(`${type}; charset=utf-8`).send((bytes ??= Buffer.from(textOf(program))));
     });
   };
   serve(scriptPath, 'text/javascript', ({ script }) => script);

@@ -84,18 +84,24 @@ export function limitLookUps(lookUp: LookUpBearer, places: number, clock = () =>
 }
 
 /**
- * Groups of requests with separate limits: agents' calls, downloads (which take long), operators, event streams, which
- * take long and are mostly idle, and pushes, which also take space on the disk. No group can use the places of another.
+ * Groups of requests with separate limits; no group can use the places of another. Downloads take long. Event streams
+ * take long and are mostly idle. Pushes also take space on the disk. Anybody may read the public documents.
  */
-export type Lane = 'agent' | 'download' | 'operator' | 'stream' | 'push';
+export type Lane = 'agent' | 'download' | 'operator' | 'stream' | 'push' | 'public';
 
 /**
  * Share of the concurrent requests. Most belong to agents, and operators always have some, however many agents call.
- * Streams and pushes are counted in addition.
+ * Streams, pushes and documents are counted in addition.
  */
-const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1, stream: 0.25, push: 0.02 };
-/** Largest number of concurrent requests of one caller: a host, a token, or a person with all of their sessions. */
-const placesOfCaller: Record<Lane, number> = { agent: 8, download: 4, operator: 20, stream: 10, push: 2 };
+const shares: Record<Lane, number> = {
+  ...{ agent: 0.7, download: 0.2, operator: 0.1 },
+  ...{ stream: 0.25, push: 0.02, public: 0.25 },
+};
+/**
+ * Largest number of concurrent requests of one caller: a host, a token, a person with all of their sessions, or the
+ * address of a stranger.
+ */
+const placesOfCaller: Record<Lane, number> = { agent: 8, download: 4, operator: 20, stream: 10, push: 2, public: 32 };
 /** The callers who alone get the rest of a lane, and the share of its places that all other callers can take. */
 const reserves: Partial<Record<Lane, { for: CallerKind; others: number }>> = {
   download: { for: 'host', others: 0.5 },
@@ -112,7 +118,7 @@ export interface CountedCaller {
   readonly key: string;
   readonly kind: CallerKind;
 }
-type CallerKind = 'host' | 'admin' | 'operator';
+type CallerKind = 'host' | 'admin' | 'operator' | 'stranger';
 
 /** Number of concurrent requests of a lane, given the number for all lanes. */
 function placesOf(lane: Lane, maxRequests: number): number {
@@ -155,6 +161,7 @@ export class Admission {
       operator: count('operator'),
       stream: count('stream'),
       push: count('push'),
+      public: count('public'),
     };
   }
 

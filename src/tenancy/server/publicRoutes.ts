@@ -28,8 +28,8 @@ const common = { tags: ['public'], security: [] };
 const failure = errorResponses({ 500: 'INTERNAL' });
 
 /**
- * Registers the routes without a bearer token, which do not count against the request limits. `families` returns the
- * metrics.
+ * Registers the routes without a bearer token. All but the document are small, and do not count against the request
+ * limits. `families` returns the metrics.
  */
 export function registerPublicRoutes(
   app: FastifyInstance,
@@ -42,7 +42,12 @@ export function registerPublicRoutes(
   const document = Type.Unsafe<object>({ type: 'object', additionalProperties: true });
   const response = { 200: success(200, document), ...failure };
   const schema = { ...common, operationId: 'openapi', summary: 'This document', response };
-  app.get('/v1/openapi.json', { schema }, async () => app.swagger());
+  let bytes: Buffer | undefined;
+  app.get('/v1/openapi.json', { schema, config: { lane: 'public' } }, async (_request, reply) => {
+    // Made once, because anybody can request it.
+    bytes ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply.type('application/json; charset=utf-8').send(bytes);
+  });
 }
 
 function addMetrics(app: FastifyInstance, deps: TokenDependencies, families: () => Promise<MetricFamily[]>): void {

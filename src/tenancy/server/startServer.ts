@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebhookEvent as Event } from '../../api/webhooks.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { registerAgentRoutes } from '../agents/routes.ts';
-import { registerConsole } from '../console/consoleRoutes.ts';
+import { countedAddress, registerConsole } from '../console/consoleRoutes.ts';
 import { Admission, type CountedCaller } from '../core/limiter.ts';
 import { permissionsWith } from '../core/permission.rules.ts';
 import type { LogLine } from '../core/log.ts';
@@ -200,9 +200,12 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
   return app;
 }
 
-/** The authenticated caller of a request; null if the route needs none. */
-function callerOf(request: Partial<Pick<FastifyRequest, 'operator' | 'token'>>): CountedCaller | null {
-  const { operator = null, token = null } = request;
+/** The authenticated caller of a request, or the address of a stranger who requests a document; null for other strangers. */
+function callerOf(
+  request: Partial<Pick<FastifyRequest, 'operator' | 'token'>> & Pick<FastifyRequest, 'ip' | 'routeOptions'>,
+): CountedCaller | null {
+  const { operator = null, token = null, ip, routeOptions } = request;
+  if (routeOptions.config.lane === 'public') return { key: `address ${countedAddress(ip)}`, kind: 'stranger' };
   if (token !== null) return { key: `host ${token.backendId}`, kind: 'host' };
   if (operator === null) return null;
   const isAdmin = permissionsWith(operator.permissions, 'admin').length > 0;
