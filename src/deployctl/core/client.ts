@@ -279,7 +279,7 @@ const errorLimit = { maxBytes: 1_048_576, tooLarge: () => new Error('the answer 
 /** Milliseconds. An upload may take any time while bytes flow; a push is validated before the service answers. */
 export const timeout = { socket: 60_000, response: 300_000 };
 
-/** Sends a request. Passes the bytes of a successful answer to `receive`; those of any other answer are its body. */
+/** Sends a request. Passes the bytes of a successful answer to `receive`; any other answer has them as its body. */
 export async function download(request: GotRequest, receive: (bytes: Readable) => Promise<void>): Promise<HttpAnswer> {
   const { body: bytes, ...answer } = await open(request);
   if (answer.status !== 200) return { ...answer, body: await collectBytes(bytes, errorLimit) };
