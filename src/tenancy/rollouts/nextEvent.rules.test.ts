@@ -18,14 +18,16 @@ const nextIn = (
     seconds = 0,
     windows = plan.windows,
     runsFor = 900,
+    earlier = [],
   }: Partial<Record<'seconds' | 'runsFor', number>> & {
     windows?: RolloutPlan['windows'];
+    earlier?: WaveProgress[];
   } = {},
 ) =>
   nextEvent({
-    record: { ...newRollout({ waves: 2, isGated: true }), state, started: 1 },
+    record: { ...newRollout({ waves: 3, isGated: true }), state, started: earlier.length + 1 },
     plan: { ...plan, windows },
-    progress: { waves: [{ ...none, ...wave }, none], remaining: 9, newcomers: 0 },
+    progress: { waves: [...earlier, { ...none, ...wave }, none], remaining: 9, newcomers: 0 },
     stateSince: now - seconds * 1000,
     now,
     startedAt: now - runsFor * 1000,
@@ -85,6 +87,15 @@ it('extends a soak if the service was down when its hosts could have checked in'
 it('halts for failures, with its own reason', () => {
   expect(nextIn('updating', { hosts: 9, failed: 2 })).toEqual({ type: 'HALT', by: 'failures' });
 });
+
+it.each(['pending', 'updating', 'soaking', 'gated'] as const)(
+  'adds failures of earlier waves to the limit in %s',
+  (state) => {
+    const earlier = [{ ...none, hosts: 4, succeeded: 3, failed: 1 }];
+    const next = (failed: number) => nextIn(state, { ...verified, failed }, { earlier, seconds: 99 });
+    expect([next(0)?.type === 'HALT', next(1)]).toEqual([false, { type: 'HALT', by: 'failures' }]);
+  },
+);
 
 it('never passes a gate or resumes by itself', () => {
   expect([eventIn('gated'), eventIn('halted')]).toEqual([null, null]);
