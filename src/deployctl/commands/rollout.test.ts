@@ -117,7 +117,7 @@ it('ends a rollout for an urgent bundle or secret only with --override-rollout',
   const urgent = await push({ sequence: 30 });
   await start('--wave', '1');
   expect((await at.deployer.run(`promote ${env} ${urgent}`)).stderr).toContain(
-    'if it is urgent, add --override-rollout',
+    'if it is urgent, promote, rollback and secret set take --override-rollout',
   );
   expect(await at.deployer.json(`promote ${env} ${urgent} --override-rollout`)).toMatchObject({ desired_sha: urgent });
   await scene.start({ sha256: await push({ sequence: 40 }) });
@@ -144,10 +144,31 @@ it('rolls back to the previous bundle, at once or in waves, where a promotion wo
     from: bundle,
     rollout: { max_failures: 1, waves: [{ count: 1 }, {}] },
   });
+  const { rollout } = await at.deployer.json(`rollback ${env} ${bundle} --gate --override-rollout`);
+  expect(rollout).toMatchObject({ gate: 'manual', max_failures: 0, soak_s: 300, waves: [{ hosts: 3 }] });
+  const during = await at.deployer.run(`rollback ${env} ${before}`);
+  expect(during.stderr).toMatch(
+    /^deployctl: ROLLOUT_ACTIVE: .*\n {2}→ .* rollback and secret set take --override-rollout$/m,
+  );
+  const overriding = `rollback ${env} ${before} --override-rollout --if-desired ${bundle}`;
+  expect((await at.deployer.run(overriding)).stderr).toMatch(/^deployctl: DESIRED_DIFFERS: /);
+  expect(await at.deployer.json(`rollout show ${env}`)).toMatchObject({ state: 'pending' });
+  const limits = { bundle_bytes: 1e9, unpacked_bytes: 1e9, bundle_entries: 1e5 };
+  const policy = { limits, deny: ['rollback'] };
+  for (const host of hosts.slice(0, 2))
+    await host.checkIn({ applied_sha: bundle, ...(host === hosts[0] && { policy }) });
+  const ended = await at.deployer.run(`rollback ${env} ${before} --override-rollout`);
+  const id = hosts[0]!.id.slice(0, 8);
+  expect([ended.exit, ended.stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      new RegExp(`^denied by +host-1 \\(${id}, site fra\\)\nremedy +these hosts keep their bundle; `, 'm'),
+    ),
+  ]);
+  expect(await at.viewer.json(`rollout show ${env}`)).toMatchObject({ state: 'aborted' });
   const trust = { threshold: 1, keys: [newSigningKey().publicPem], identities: [], root: null };
   await scene.admin.call(`PUT envs/${env}/trust`, trust);
-  await scene.act('abort');
-  const unsigned = await at.deployer.run(`rollback ${env} ${before}`);
+  const unsigned = await at.deployer.run(`rollback ${env} ${bundle}`);
   expect(unsigned.stdout).toMatch(/^state +awaits signatures\nmissing +1 of the signatures of key SHA256:.*\nnext /m);
 });
 

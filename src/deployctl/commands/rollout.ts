@@ -6,17 +6,24 @@ import { type ApiCall, hostIdOf, path, wholeSha } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
 import { hostArgument } from './host.ts';
-import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from './env.ts';
+import {
+  conditionsOf,
+  ifDesiredOption,
+  overrideOf,
+  overrideRolloutOption,
+  pipelineOption,
+  type PromotionOptions,
+} from './env.ts';
 import { addRolloutWait } from './wait.ts';
 import {
+  describeHost,
   formatAge,
   formatFacts,
   formatTable,
   formatTime,
+  hostLabel,
   shortSha,
   signatureStepFacts,
-  describeHost,
-  hostLabel,
 } from '../core/table.ts';
 import type { Rollback, Rollout, RolloutHosts, RolloutWave, WaveSize } from '../core/types.ts';
 
@@ -72,7 +79,11 @@ export function addRollback(program: Command, run: Run): void {
     .argument('<env>', 'name of the environment')
     .argument('[sha]', 'digest of the earlier bundle, or its first characters; by default the previous one')
     .option('--with-secrets', 'also return to the versions of secrets that the earlier bundle pins');
-  planOptions(rollback).addOption(ifDesiredOption()).addOption(pipelineOption()).action(run(rollBack));
+  planOptions(rollback)
+    .addOption(ifDesiredOption())
+    .addOption(pipelineOption())
+    .addOption(overrideRolloutOption())
+    .action(run(rollBack));
 }
 
 /** The options for the waves of a rollout. */
@@ -83,8 +94,12 @@ export function planOptions(command: Command): Command {
       'hosts of a wave: 5, 10% or all, optionally with labels (10%:ring=canary); repeatable',
       waveOption,
     )
-    .option('--max-failures <count>', 'halt the rollout when more hosts than this have failed', numberOption, 0)
-    .option('--soak <seconds>', 'time to wait after each successful wave', numberOption, 300)
+    .option(
+      '--max-failures <count>',
+      'halt the rollout when more hosts than this have failed (default: 0)',
+      numberOption,
+    )
+    .option('--soak <seconds>', 'time to wait after each successful wave (default: 300)', numberOption)
     .option('--deadline <seconds>', 'halt the rollout if a wave is not verified in this time', countOption)
     .option('--gate', 'wait for `deployctl rollout pass` after each wave')
     .addOption(
@@ -100,8 +115,8 @@ export function planOptions(command: Command): Command {
 /** The plan of a rollout and the conditions of its promotion, as options. */
 export interface StartOptions extends PromotionOptions {
   wave?: PlannedWave[];
-  maxFailures: number;
-  soak: number;
+  maxFailures?: number;
+  soak?: number;
   deadline?: number;
   gate?: boolean;
   gateWebhook?: string;
@@ -121,16 +136,26 @@ async function startRollout(session: Session, [env, sha]: [string, string], opti
 }
 
 /** The plan of a rollout, from its options. */
-export function planOf({ wave: waves = [], maxFailures, soak, deadline, window: windows = [], ...gate }: StartOptions) {
+export function planOf({ wave: waves = [], deadline, window: windows = [], ...options }: StartOptions) {
+  const { maxFailures = 0, soak = 300, ...gate } = options;
   const limits = { max_failures: maxFailures, soak_s: soak, ...(deadline !== undefined && { deadline_s: deadline }) };
   return { waves, ...limits, windows, ...gateOf(gate) };
 }
 
-/** Returns to an earlier bundle: in waves if the options name any, otherwise on all hosts at once. */
+/** True if options describe a rollout, even one of a single wave. */
+function hasPlan({ wave, maxFailures, soak, deadline, gate, gateWebhook, window }: StartOptions): boolean {
+  return [wave, maxFailures, soak, deadline, gate, gateWebhook, window].some((value) => value !== undefined);
+}
+
+/** Returns to an earlier bundle: by a rollout if the options describe one, otherwise on all hosts at once. */
 async function rollBack(
   session: Session,
   [env, sha]: [string, string | undefined],
-  { withSecrets = false, ...options }: StartOptions & { withSecrets?: boolean },
+  {
+    withSecrets = false,
+    overrideRollout,
+    ...options
+  }: StartOptions & { withSecrets?: boolean; overrideRollout?: true },
 ): Promise<Result> {
   const api = await session.api();
   const earlier = sha === undefined ? {} : { sha256: await wholeSha(api, sha, env) };
@@ -139,18 +164,21 @@ async function rollBack(
     method: 'POST',
     path: path`/v1/envs/${env}/rollback`,
     json: {
-      ...{ ...earlier, ...conditions, with_secrets: withSecrets },
-      ...(options.wave !== undefined && { plan: planOf(options) }),
+      ...{ ...earlier, ...conditions, ...overrideOf(overrideRollout), with_secrets: withSecrets },
+      ...(hasPlan(options) && { plan: planOf(options) }),
     },
     tries: 1,
   });
-  const { bundle, from, missing, rollout } = json;
+  const { bundle, from, missing, rollout, denying = 0, denying_hosts: denyingHosts = [] } = json;
   const facts = formatFacts([
     ['bundle', bundle.sha256],
     ['content', `${bundle.name} ${bundle.version}, from ${from}, now with sequence ${bundle.sequence}`],
     ['state', missing === null ? (rollout === null ? 'is desired' : 'is rolled out in waves') : 'awaits signatures'],
     ['missing', missing && `${missing.required} of the signatures of ${missing.signers.join(', ')}`],
     ...signatureStepFacts(bundle),
+    ...denyingHosts.map((host): [string, string] => ['denied by', describeHost(host)]),
+    ['denied by', denying > denyingHosts.length ? `${denying - denyingHosts.length} more hosts` : null],
+    ['remedy', denying === 0 ? null : 'these hosts keep their bundle; remove rollback from their policy.deny'],
   ]);
   return { json, text: rollout === null ? facts : `${facts}\n\n${formatRollout(rollout, session)}` };
 }
@@ -203,10 +231,9 @@ async function listHosts(
     host.last_seen_at === null ? '-' : formatAge(host.last_seen_at, session.nowMs),
     host.deferred_by ?? '-',
   ]);
-  return {
-    json,
-    text: formatTable(['WAVE', 'HOST', 'SITE', 'ID', 'STATUS', 'SEEN', 'DEFERRED BY'], rows, session.width),
-  };
+  const head = ['WAVE', 'HOST', 'SITE', 'ID', 'STATUS', 'SEEN', 'DEFERRED BY'];
+  const cut = rows.length < limit ? '' : `\n\nonly the first ${limit} hosts; --wave lists the hosts of one wave`;
+  return { json, text: formatTable(head, rows, session.width) + cut };
 }
 
 async function listRollouts(session: Session, [env]: [string], { limit }: { limit: number }): Promise<Result> {

@@ -225,8 +225,8 @@ const remedies: Record<string, string> = {
     'nothing, if the later pipeline has the right bundle; without --pipeline, an older bundle is promoted',
   PROXY_REFUSED: 'check user and password in https_proxy and what the proxy permits, or name the host in no_proxy',
   ROLLOUT_ACTIVE:
-    '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it; if it is urgent, add --override-rollout',
-  ROLLBACK_DENIED: 'remove `rollback` from policy.deny of these hosts, or push the old content as a new bundle',
+    '`deployctl rollout show ENV` shows its state; `deployctl rollout abort ENV` ends it; if it is urgent, promote, rollback and secret set take --override-rollout',
+  ROLLBACK_DENIED: 'remove `rollback` from policy.deny of these hosts; `deployctl rollback ENV SHA` returns the others',
   ROLLBACK_NEEDED: '`deployctl rollback ENV SHA` gives the old content a new sequence',
   ROLLOUT_STATE: '`deployctl rollout show ENV` shows its state',
   SECRET_CHANGED: 'somebody else wrote it: `deployctl secret list ENV`, then set it again',

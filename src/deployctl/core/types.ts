@@ -14,14 +14,17 @@ import type {
   CreatedOperator,
   Operator as CurrentOperator,
 } from '../../tenancy/people/peopleSchemas.ts';
-import type { Rollout } from '../../tenancy/rollouts/rolloutSchemas.ts';
+import type {
+  Rollback as CurrentRollback,
+  Rollout as CurrentRollout,
+  RolloutHosts as CurrentRolloutHosts,
+} from '../../tenancy/rollouts/rolloutSchemas.ts';
 import type { Secret, SecretVersion, SecretVersions } from '../../tenancy/secrets/secretSchemas.ts';
 
 export type { InstallKit, ReceivedReport, Retiring } from '../../tenancy/backends/backendSchemas.ts';
 export type { ReceivedSignature } from '../../tenancy/bundles/bundleSchemas.ts';
 export type { HeldEnv, RestoreReview } from '../../tenancy/backends/backendSchemas.ts';
 export type { Session as PersonSession } from '../../tenancy/people/peopleSchemas.ts';
-export type { Rollback, Rollout, RolloutHosts } from '../../tenancy/rollouts/rolloutSchemas.ts';
 export type {
   CreatedWebhook,
   DeadLetter,
@@ -72,6 +75,11 @@ export type EnvDetails = Sent<
   BundlesOfEnv;
 export type Trust = NonNullable<EnvDetails['trust']>;
 
+type NamedHost = Sent<CurrentRollout['failed_hosts'][number], 'host_name'>;
+export type Rollout = Omit<CurrentRollout, 'failed_hosts' | 'awaited_hosts'> &
+  Record<'failed_hosts' | 'awaited_hosts', NamedHost[]>;
+export type RolloutHosts = { hosts: Sent<CurrentRolloutHosts['hosts'][number], 'host_name'>[] };
+export type Rollback = Sent<CurrentRollback, 'denying' | 'denying_hosts'>;
 export type RolloutWave = Rollout['waves'][number];
 export type WaveSize = Pick<RolloutWave, 'count' | 'percent' | 'labels'>;
 

@@ -8,7 +8,7 @@ import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { type KeyRing, signGrant } from '../keys/keyRing.ts';
 import { agentRole, audience, authMount, secretsRole } from '../keys/secretstoreRoles.rules.ts';
 import { outcomeAfterReport } from '../rollouts/rollout.rules.ts';
-import { addReport, type AgentRow, findAgent, recordHeartbeat } from '../store/agents.ts';
+import { addReport, type AgentRow, findAgent, recordApplied, recordHeartbeat } from '../store/agents.ts';
 import { changeBackend, findBackend, isShared, type ManagerRow, setTrouble } from '../store/backends.ts';
 import { findBundle, listSignatures } from '../store/bundles.ts';
 import type { HostOutcome } from '../store/database.ts';
@@ -151,6 +151,10 @@ export async function receiveReport(
   return deps.store.transaction().execute(async (work) => {
     if (report.outcome === 'down') await lockEnv(work, agent.env);
     if (!(await addReport(work, agent.id, { report, now, rollout: outcomeChangeOf(agent, report) }))) return false;
+    const { outcome, applied_sha: appliedSha } = report;
+    // A report of another bundle may have waited in the queue of the host.
+    const isCurrent = appliedSha !== null && [agent.desired_sha, agent.rollout_sha].includes(appliedSha);
+    if (outcome === 'applied' && isCurrent) await recordApplied(work, agent.id, { appliedSha, now });
     await announceTrouble(work, agent, { report, now });
     return true;
   });

@@ -1,5 +1,5 @@
 import { type CheckInRequest, tenancyErrorCodes, type ToldSwarm } from '../../api/checkIn.rules.ts';
-import { settingsDifference } from '../bundles/hostPolicies.rules.ts';
+import { contentSequence, deniesRollback, settingsDifference } from '../bundles/hostPolicies.rules.ts';
 import { expectedByText } from '../bundles/bundleList.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService } from '../core/audit.ts';
@@ -185,13 +185,10 @@ async function outcomeOf(store: Store, agent: AgentRow, request: CheckInRequest)
   return outcomeAfterCheckIn(rollout_outcome, { appliedSha, healthy }, rollout_sha);
 }
 
-async function answerOf(
-  store: Store,
-  agent: AgentRow,
-  { applied_sha: appliedSha, swarm }: CheckInRequest,
-): Promise<CheckInAnswer> {
+async function answerOf(store: Store, agent: AgentRow, request: CheckInRequest): Promise<CheckInAnswer> {
   const { id, env, production, state, purge_volumes } = agent;
-  const desired = await desiredBundle(store, agent, appliedSha);
+  const { applied_sha: appliedSha, swarm } = request;
+  const desired = await desiredBundle(store, agent, request);
   const isFollower = swarm?.leader === false;
   const isHeld = agent.held_since !== null;
   const orders = ordersOf({ state, purgeVolumes: purge_volumes === 1, isFollower, appliedSha, isHeld, desired });
@@ -199,7 +196,8 @@ async function answerOf(
 }
 
 /** The desired bundle of a host; null if there is none. */
-async function desiredBundle(store: Store, agent: AgentRow, appliedSha: string | null): Promise<OrderFacts['desired']> {
+async function desiredBundle(store: Store, agent: AgentRow, request: CheckInRequest): Promise<OrderFacts['desired']> {
+  const { applied_sha: appliedSha } = request;
   const { desired_sha, rollout_sha, rollout_state, rollout_same_as } = agent;
   if (rollout_same_as !== null && rollout_sha !== appliedSha) {
     const kept = await findKept(store, agent, { appliedSha, group: rollout_same_as });
@@ -207,13 +205,33 @@ async function desiredBundle(store: Store, agent: AgentRow, appliedSha: string |
   }
   const joined = rollout_sha === null || rollout_state === null ? null : { sha256: rollout_sha, state: rollout_state };
   const sha256 = desiredShaOf({ envSha: desired_sha, joined, appliedSha });
-  const [sizeBytes, emergency, group] =
+  const [sizeBytes, emergency, group, returnsTo] =
     sha256 === rollout_sha
-      ? [agent.rollout_size, agent.rollout_emergency, agent.rollout_same_as]
-      : [agent.desired_size, agent.desired_emergency, agent.desired_same_as];
+      ? [agent.rollout_size, agent.rollout_emergency, agent.rollout_same_as, agent.rollout_returns_to]
+      : [agent.desired_size, agent.desired_emergency, agent.desired_same_as, agent.desired_returns_to];
   if (sha256 === null || sizeBytes === null) return null;
-  const kept = group === null || sha256 === appliedSha ? null : await findKept(store, agent, { appliedSha, group });
+  const isOther = sha256 !== appliedSha;
+  const same = isOther && group !== null ? await findKept(store, agent, { appliedSha, group }) : null;
+  const kept = same ?? (isOther && returnsTo !== null ? await findDenied(store, agent, { request, returnsTo }) : null);
   return kept === null ? { sha256, sizeBytes, emergency: emergency === 1 } : orderOf(kept);
+}
+
+/**
+ * The bundle that a host keeps because its policy denies a return to older content; null otherwise. One denying manager
+ * decides for its swarm.
+ */
+async function findDenied(
+  store: Store,
+  agent: AgentRow,
+  { request, returnsTo }: { request: CheckInRequest; returnsTo: number },
+): Promise<BundleRow | null> {
+  const managers = agent.swarm_id === null ? [] : await listManagers(store, agent);
+  const others = managers.filter(({ id }) => id !== agent.id);
+  const told = others.flatMap(({ check_in }) => (check_in === null ? [] : [JSON.parse(check_in) as CheckInRequest]));
+  const [sha256 = null] = [request, ...told].flatMap(({ applied_sha }) => applied_sha ?? []);
+  if (sha256 === null || ![request, ...told].some(deniesRollback)) return null;
+  const bundle = await findBundle(store, sha256);
+  return bundle !== null && contentSequence(bundle) > returnsTo ? bundle : null;
 }
 
 function orderOf({ sha256, size_bytes: sizeBytes, emergency }: BundleRow): OrderFacts['desired'] {

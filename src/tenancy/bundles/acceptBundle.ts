@@ -131,6 +131,7 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
     profiles: JSON.stringify(profiles),
     replaces: null,
     same_as: null,
+    returns_to: null,
   };
 }
 

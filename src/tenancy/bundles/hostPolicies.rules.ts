@@ -5,6 +5,7 @@ import { limitDetails } from '../../bundle/archive/archiveEntries.rules.ts';
 import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts';
 import { denials, type HostPolicy, permitKeys } from '../../api/hostPolicy.rules.ts';
 import { printable } from '../../core/text.rules.ts';
+import type { BundleRow } from '../store/database.ts';
 
 /** Normalizes the policy that a host reported, without the parts that this service does not know. */
 export function policyOf({ permit = {}, deny = [], images }: Omit<ReportedPolicy, 'limits'>): HostPolicy {
@@ -14,6 +15,16 @@ export function policyOf({ permit = {}, deny = [], images }: Omit<ReportedPolicy
     deny: denials.filter((denial) => deny.includes(denial)),
     images: images === 'digest' ? 'digest' : 'any',
   };
+}
+
+/** True if the policy that a host reported denies a return to older content. */
+export function deniesRollback({ policy }: Pick<CheckInRequest, 'policy'>): boolean {
+  return policy?.deny?.includes('rollback') ?? false;
+}
+
+/** The sequence under which the content of a bundle was first deployed: a rollback repeats an earlier sequence's content. */
+export function contentSequence({ sequence, returns_to }: Pick<BundleRow, 'sequence' | 'returns_to'>): number {
+  return returns_to ?? sequence;
 }
 
 /** The settings that an administrator recorded for the hosts of an environment. */

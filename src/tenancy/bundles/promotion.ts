@@ -2,8 +2,8 @@ import { conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import type { CheckInRequest } from '../../api/checkIn.rules.ts';
-import { listNewerHosts, type NewerHost } from '../store/agents.ts';
-import { findBundle } from '../store/bundles.ts';
+import { type EarlierContent, listNewerHosts, listReturningHosts, type NewerHost } from '../store/backends.ts';
+import { findBundle, groupOf } from '../store/bundles.ts';
 import type { BundleRow, EnvRow } from '../store/database.ts';
 import { lockEnv, setPipeline } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
@@ -12,6 +12,7 @@ import { changeRollout, findRollout } from '../store/rollouts.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { oneLine, rolloutOf } from '../webhooks/event.rules.ts';
 import { viewBundle } from './bundleList.ts';
+import { deniesRollback } from './hostPolicies.rules.ts';
 
 /** The new desired bundle of an environment, or null, and the conditions for the change. */
 export interface Promotion {
@@ -63,21 +64,62 @@ async function requireAcceptance(work: Store, bundle: BundleRow): Promise<void> 
 }
 
 /** Throws 409 `ROLLBACK_DENIED` with the names of hosts that have applied a newer bundle and deny rollbacks. */
-export async function requireNoDenial(store: Store, bundle: BundleRow): Promise<void> {
-  const denying: NewerHost[] = [];
-  let page: NewerHost[] = [];
-  do {
-    page = await listNewerHosts(store, bundle, { after: page.at(-1)?.id ?? null, limit: HOSTS_AT_ONCE });
-    denying.push(...page.filter(isDenying));
-  } while (page.length === HOSTS_AT_ONCE);
-  if (denying.length === 0) return;
-  const message = `the policy of these hosts denies rollbacks (policy.deny: rollback): ${namesOf(denying)}`;
-  throw conflict({ code: 'ROLLBACK_DENIED', message, env: bundle.env });
+async function requireNoDenial(store: Store, bundle: BundleRow): Promise<void> {
+  const newer = await allPages((page) => listNewerHosts(store, bundle, page));
+  const denying = newer.filter(isDenying);
+  if (denying.length > 0) throw rollbackDenied(bundle.env, denying);
 }
 
-function isDenying({ check_in }: NewerHost): boolean {
-  const policy = check_in === null ? undefined : (JSON.parse(check_in) as CheckInRequest).policy;
-  return policy?.deny?.includes('rollback') ?? false;
+/** The 409 error that names hosts whose policies deny rollbacks. */
+export function rollbackDenied(env: string, denying: readonly NewerHost[]) {
+  const message = `the policy of these hosts denies rollbacks (policy.deny: rollback): ${namesOf(denying)}`;
+  return conflict({ code: 'ROLLBACK_DENIED', message, env });
+}
+
+async function allPages(
+  read: (page: { after: string | null; limit: number }) => Promise<NewerHost[]>,
+): Promise<NewerHost[]> {
+  const all: NewerHost[] = [];
+  let page: NewerHost[] = [];
+  do {
+    page = await read({ after: page.at(-1)?.id ?? null, limit: HOSTS_AT_ONCE });
+    all.push(...page);
+  } while (page.length === HOSTS_AT_ONCE);
+  return all;
+}
+
+/** Hosts that would have to return to older content: those whose policies deny it, and the others. */
+export interface ReturningHosts {
+  denying: NewerHost[];
+  /** The other managers of swarms with a denying host: they keep their bundle too. */
+  beside: NewerHost[];
+  willing: NewerHost[];
+}
+
+/** The hosts of an environment that a rollback to earlier content concerns. */
+export async function findReturningHosts(store: Store, target: EarlierContent): Promise<ReturningHosts> {
+  const returning = await allPages((page) => listReturningHosts(store, target, page));
+  const denying = returning.filter(isDenying);
+  const swarms = new Set(denying.flatMap(({ swarm_id }) => swarm_id ?? []));
+  const others = returning.filter((host) => !denying.includes(host));
+  const isBeside = ({ swarm_id }: NewerHost) => swarm_id !== null && swarms.has(swarm_id);
+  return { denying, beside: others.filter(isBeside), willing: others.filter((host) => !isBeside(host)) };
+}
+
+/** The hosts that keep their bundle in a rollback, because their policy or one in their swarm denies it. */
+export async function findDenyingHosts(
+  work: Store,
+  { env, sha256, ...requested }: { env: string; sha256: string; returnsTo?: number },
+): Promise<ReadonlySet<string>> {
+  const bundle = await findBundle(work, sha256);
+  const returnsTo = requested.returnsTo ?? bundle?.returns_to ?? null;
+  if (bundle === null || returnsTo === null) return new Set();
+  const { denying, beside } = await findReturningHosts(work, { env, returnsTo, group: groupOf(bundle) });
+  return new Set([...denying, ...beside].map(({ id }) => id));
+}
+
+function isDenying({ check_in }: Pick<NewerHost, 'check_in'>): boolean {
+  return check_in !== null && deniesRollback(JSON.parse(check_in) as CheckInRequest);
 }
 
 function namesOf(hosts: readonly NewerHost[]): string {

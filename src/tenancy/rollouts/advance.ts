@@ -1,5 +1,6 @@
 import type { RolloutEvent } from '../../../machines/rollout.ts';
 import type { ArchiveDependencies } from '../bundles/archives.ts';
+import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry, byService } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
@@ -21,6 +22,7 @@ import {
   listCandidates,
   listFailed,
   listMembers,
+  listRollouts,
   type MemberQuery,
   recordOf,
   refreshProgress,
@@ -237,10 +239,6 @@ export async function applyRolloutEvent(
   return counted;
 }
 
-function nameOf({ id, site, host_name = '' }: HostName): HostName {
-  return { id, site, host_name };
-}
-
 /** Announces a change of a rollout whose row has the newest progress. */
 export async function announceChange(
   work: Store,
@@ -282,11 +280,12 @@ export async function joinWaves(work: Store, rolloutId: string, drawn: readonly 
 
 /** The times that decide the status of hosts. After a start of the service, hosts get time to check in again first. */
 export function timesOf({ settings, clock, startedAt }: RolloutDependencies, row: RolloutRow): MemberQuery {
-  const { env, id: rolloutId, state, state_since: stateSince } = row;
+  const { env, id: rolloutId, sha256, state, state_since: stateSince } = row;
   const silentSince = clock() - settings.offline_after_s * 1000;
   return {
     env,
     rolloutId,
+    sha256,
     seenBefore: silentSince < startedAt ? 0 : silentSince,
     reachedSince: row.wave_started_at ?? 0,
     freshSince: verifiedSince({ state, stateSince }, JSON.parse(row.plan) as RolloutPlan),
@@ -316,6 +315,26 @@ export async function countProgress(
   };
 }
 
+function nameOf({ id, site, host_name = '' }: RolloutMember): HostName {
+  return { id, site, host_name };
+}
+
 function isAwaited(member: RolloutMember): boolean {
   return ['waiting', 'absent'].includes(statusOf(member));
+}
+
+/** Locks an environment with a rollout; throws 404 if there is none, and 409 if the newest one is over. */
+export async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
+  const row = await lockEnv(work, env);
+  if (row === null) throw notFound('env');
+  const current = row.rollout_id === null ? null : await findRollout(work, row.rollout_id);
+  if (current !== null) return current;
+  const [newest] = await listRollouts(work, env, 1);
+  throw newest === undefined ? notFound('rollout') : wrongState(newest);
+}
+
+/** The 409 error for an action that the state of a rollout does not allow. */
+export function wrongState({ env, state, started }: RolloutRow) {
+  const message = `the rollout is ${state}, and has started ${started} ${started === 1 ? 'wave' : 'waves'}`;
+  return conflict({ code: 'ROLLOUT_STATE', message, env });
 }

@@ -1,17 +1,26 @@
 import { insertStoredBundle } from '../bundles/archives.ts';
 import { expectedSettings, viewBundle } from '../bundles/bundleList.ts';
-import { lockPromotable, requireConditions, requireNoDenial, requireNoRollout } from '../bundles/promotion.ts';
+import { contentSequence } from '../bundles/hostPolicies.rules.ts';
+import {
+  findReturningHosts,
+  lockPromotable,
+  overrideRollout,
+  requireConditions,
+  requireNoRollout,
+  rollbackDenied,
+} from '../bundles/promotion.ts';
 import { readPins, resequenceBundle } from '../bundles/repackBundle.ts';
 import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
-import { findBundle } from '../store/bundles.ts';
-import type { BundleRow, EnvRow, RolloutPlan, RolloutRow } from '../store/database.ts';
+import type { NewerHost } from '../store/backends.ts';
+import { findBundle, groupOf } from '../store/bundles.ts';
+import type { BundleRow, RolloutPlan, RolloutRow } from '../store/database.ts';
 import { findBundleTrust, findEnv, lockEnv, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
-import { applyRolloutEvent, type RolloutDependencies } from './advance.ts';
+import { applyRolloutEvent, lockRollout, type RolloutDependencies, wrongState } from './advance.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { lockRollout, type RolloutAct, rolloutView, startRollout, wrongState } from './rollouts.ts';
+import { nameView, requirePlan, type RolloutAct, rolloutView, startRollout } from './rollouts.ts';
 import type { Rollback, Rollout } from './rolloutSchemas.ts';
 
 /** Largest number of attempts to pack the previous bundle again while bundles with a higher sequence are pushed. */
@@ -89,48 +98,96 @@ async function insertReturn(
 
 /** A return of an environment to an earlier bundle. */
 interface RollbackAct extends RolloutAct {
-  /** Digest of the earlier bundle; the previous one by default. */
+  /** Digest of the earlier bundle; by default the previous one, or in a rollout the one from before it. */
   sha256?: string;
   /** Keeps the versions of secrets of the earlier bundle, instead of the versions that are deployed now. */
   withSecrets: boolean;
   /** Waves; without them, all hosts get the content at once. */
   plan?: RolloutPlan;
+  /** Aborts the rollout of the environment, if it has one. */
+  overridesRollout: boolean;
   conditions: { if_desired?: string | null; pipeline?: number };
 }
 
 /**
  * Gives the content of an earlier bundle a new sequence, and makes it desired, at once or in waves. Hosts that still run
- * this content keep their bundle. If the hosts require signatures, the new bundle waits for them instead. Throws 404,
- * 409 like `lockPromotable`, `ALREADY_DESIRED`, `PREVIOUS_UNKNOWN` and `ROLLBACK_DENIED`, 422 `ROLLOUT_INVALID`, 503 like
- * `resequenceBundle`, and PeerErrors.
+ * this content keep their bundle, and so do hosts that run a newer one and deny rollbacks. If the hosts require
+ * signatures, the new bundle waits for them instead. Throws 404, 409 like `lockPromotable`, `ALREADY_DESIRED`,
+ * `PREVIOUS_UNKNOWN`, and `ROLLBACK_DENIED` if every host that would have to return denies it, 422 `ROLLOUT_INVALID`, 503
+ * like `resequenceBundle`, and PeerErrors.
  */
-export async function rollBack(deps: RolloutDependencies, act: RollbackAct): Promise<Rollback> {
+export async function rollBack(deps: RolloutDependencies, requested: RollbackAct): Promise<Rollback> {
+  const { target, desired, denying, act } = await prepareRollback(deps, requested);
   const { caller, env, plan } = act;
-  const row = await findEnv(deps.store, env);
-  const target = await findTarget(deps, row, act);
-  const desired = row?.desired_sha ? await findBundle(deps.store, row.desired_sha) : null;
   const pins = act.withSecrets || desired === null ? new Map<string, number>() : await readPins(deps, desired);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const bundle = await resequenceBundle(deps, target, { receivedFrom: caller.actor, pins });
+    const packed = await resequenceBundle(deps, target, { receivedFrom: caller.actor, pins });
+    const bundle = { ...packed, returns_to: contentSequence(target) };
     const missing = await insertRollback(deps, act, { bundle, isWhole: plan === undefined });
     if (missing === 'stale') continue;
     const promotion = { env, sha256: bundle.sha256, ...act.conditions };
-    const started = plan && missing === null ? await startRollout(deps, { caller, promotion, plan }) : null;
-    return { bundle: await viewBundle(deps.store, bundle), from: target.sha256, missing, rollout: started };
+    const starter = { ...caller, act: 'rollout.start' };
+    const started = plan && missing === null ? await startRollout(deps, { caller: starter, promotion, plan }) : null;
+    return {
+      ...{ bundle: await viewBundle(deps.store, bundle), from: target.sha256, missing, rollout: started },
+      ...{ denying: denying.length, denying_hosts: denying.slice(0, NAMED_HOSTS).map(nameView) },
+    };
   }
   throw conflict({ code: 'DESIRED_CHANGED', message: 'other bundles kept being pushed; try again', env });
+}
+
+/** Largest number of denying hosts that are named. */
+const NAMED_HOSTS = 100;
+
+/** A rollback that may begin: its bundles, and the hosts that deny it. */
+interface PreparedRollback {
+  target: BundleRow;
+  desired: BundleRow | null;
+  denying: NewerHost[];
+  act: RollbackAct;
+}
+
+/**
+ * Finds the bundle to return to, and checks all conditions. Before a rollback in waves, the rollout that it overrides is
+ * aborted, so that its hosts have a bundle until their wave.
+ */
+async function prepareRollback(deps: RolloutDependencies, act: RollbackAct): Promise<PreparedRollback> {
+  const { store } = deps;
+  const { caller, env, plan, conditions } = act;
+  const row = await findEnv(store, env);
+  if (row === null) throw notFound('env');
+  requireConditions(row, { env, sha256: null, ...conditions });
+  if (!act.overridesRollout) requireNoRollout(row);
+  const isOverride = row.rollout_id !== null;
+  const desired = row.desired_sha === null ? null : await findBundle(store, row.desired_sha);
+  const target = await findTarget(deps, act, isOverride ? row.desired_sha : row.previous_sha);
+  const [group, returnsTo] = [groupOf(target), contentSequence(target)];
+  const isSame = desired !== null && group === groupOf(desired);
+  if (isSame && (!isOverride || plan !== undefined)) throw alreadyDesired(env, isOverride);
+  const { denying, willing } = await findReturningHosts(store, { env, returnsTo, group });
+  if (denying.length > 0 && willing.length === 0) throw rollbackDenied(env, denying);
+  if (plan !== undefined) await requirePlan(store, { env, sha256: target.sha256, returnsTo, plan });
+  if (!isOverride || plan === undefined) return { target, desired, denying, act };
+  await abortRollout(deps, { caller: { ...caller, act: 'rollout.abort' }, env });
+  const aborted = await findEnv(store, env);
+  const expected = conditions.if_desired === undefined ? {} : { if_desired: aborted?.desired_sha ?? null };
+  return { target, desired, denying, act: { ...act, conditions: { ...conditions, ...expected } } };
+}
+
+function alreadyDesired(env: string, isOverride: boolean) {
+  const message = isOverride
+    ? 'all hosts return to the content from before the rollout at once: abort it, or leave the waves out'
+    : 'the content of the bundle is already desired';
+  return conflict({ code: 'ALREADY_DESIRED', message, env });
 }
 
 /** The bundle to return to; throws 404 and 409. */
 async function findTarget(
   { store }: RolloutDependencies,
-  row: EnvRow | null,
-  { env, sha256, conditions }: RollbackAct,
+  { env, sha256 }: RollbackAct,
+  previousSha: string | null,
 ): Promise<BundleRow> {
-  if (row === null) throw notFound('env');
-  requireConditions(row, { env, sha256: null, ...conditions });
-  requireNoRollout(row);
-  const wanted = sha256 ?? row.previous_sha;
+  const wanted = sha256 ?? previousSha;
   if (wanted === null) {
     const message = 'the service does not know which bundle was desired before: name one';
     throw conflict({ code: 'PREVIOUS_UNKNOWN', message, env });
@@ -139,9 +196,6 @@ async function findTarget(
   if (target === null) throw notFound('bundle');
   if (target.env !== env)
     throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle belongs to another environment', env });
-  if (target.sha256 === row.desired_sha)
-    throw conflict({ code: 'ALREADY_DESIRED', message: 'the bundle is already desired', env });
-  await requireNoDenial(store, target);
   return target;
 }
 
@@ -151,18 +205,22 @@ async function findTarget(
  */
 async function insertRollback(
   deps: RolloutDependencies,
-  { caller, env, conditions }: RollbackAct,
+  { caller, env, conditions, overridesRollout }: RollbackAct,
   { bundle, isWhole }: { bundle: BundleRow; isWhole: boolean },
 ): Promise<Rollback['missing'] | 'stale'> {
   return deps.store.transaction().execute(async (work) => {
     const row = await lockEnv(work, env);
     if (row === null) throw notFound('env');
     requireConditions(row, { env, sha256: null, ...conditions });
-    requireNoRollout(row);
-    if ((await insertStoredBundle(work, bundle)) !== 'added') return 'stale';
+    if (!overridesRollout) requireNoRollout(row);
+    const desired = row.desired_sha === null ? null : await findBundle(work, row.desired_sha);
+    const isCopy = desired !== null && groupOf(bundle) === groupOf(desired);
+    const trust = await findBundleTrust(work, env);
+    const replaces = isCopy && trust !== null ? desired.sha256 : null;
+    if ((await insertStoredBundle(work, { ...bundle, replaces })) !== 'added') return 'stale';
+    if (overridesRollout) await overrideRollout(deps, work, { caller, env });
     const change = [row.desired_sha ?? 'none', bundle.sha256] as const;
     await addAuditEntry(work, auditEntry(deps, caller, { target: bundle.sha256, env, change }));
-    const trust = await findBundleTrust(work, env);
     if (trust !== null) {
       await announceAwaited(work, bundle);
       const { signers = [] } = expectedSettings(trust) ?? {};
@@ -170,7 +228,7 @@ async function insertRollback(
     }
     if (!isWhole) return null;
     await lockPromotable(work, { env, sha256: bundle.sha256, ...conditions });
-    await setDesiredSha(work, env, bundle.sha256, { since: deps.clock() });
+    await setDesiredSha(work, env, bundle.sha256, { since: deps.clock(), isCopy });
     return null;
   });
 }

@@ -3,7 +3,7 @@ import { haltReasons } from '../../../machines/rollout.ts';
 import { rolloutBounds } from '../../api/rolloutPlan.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
 import { Bundle } from '../bundles/bundleSchemas.ts';
-import { promotionConditions } from '../envs/envSchemas.ts';
+import { overrideRollout, promotionConditions } from '../envs/envSchemas.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
 const window = {
@@ -57,13 +57,18 @@ const plan = { waves, max_failures, soak_s, deadline_s, gate, gate_webhook, wind
 
 /** A return to an earlier bundle. */
 export const NewRollback = Body({
-  sha256: Type.Optional({ ...Sha256, description: 'The earlier bundle; the one that was desired before by default.' }),
+  sha256: Type.Optional({
+    ...Sha256,
+    description: 'The earlier bundle; by default the one that was desired before, or before the rollout it overrides.',
+  }),
   with_secrets: Type.Optional(
     Type.Boolean({ description: 'Keep the versions of secrets that the earlier bundle pins, not the deployed ones.' }),
   ),
   plan: Type.Optional({ ...Body(plan), description: 'Roll it out in waves; by default all hosts get it at once.' }),
   ...promotionConditions,
+  ...overrideRollout,
 });
+export type NewRollback = Static<typeof NewRollback>;
 
 /** Changes to a rollout that runs; missing fields stay as they are. */
 export const RolloutEdit = Body({
@@ -72,6 +77,7 @@ export const RolloutEdit = Body({
   soak_s: Type.Optional(NewRollout.properties.soak_s),
   deadline_s: NewRollout.properties.deadline_s,
 });
+export type RolloutEdit = Static<typeof RolloutEdit>;
 /** The host that a rollout skips. */
 export const SkippedHost = Body({ backend: Uuid });
 
@@ -96,8 +102,12 @@ const RolloutWave = Type.Object(
   { title: 'RolloutWave' },
 );
 
-const host_name = Nullable(Type.String({ description: 'As its host reports it, not unique; null before that.' }));
-const FailedHost = Type.Object({ id: Uuid, host_name, site: Type.String() }, { title: 'FailedHost' });
+const named = {
+  id: Uuid,
+  host_name: Nullable(Type.String({ description: 'As its host reports it, not unique; null before that.' })),
+  site: Type.String(),
+};
+const NamedHost = Type.Object(named, { title: 'NamedHost' });
 
 /** A rollout. */
 export const Rollout = Type.Object(
@@ -113,8 +123,8 @@ export const Rollout = Type.Object(
     started: Type.Integer({ description: 'Number of waves that have started.' }),
     waves: Type.Array(RolloutWave),
     remaining: Type.Integer({ description: 'Hosts whose wave has not started yet.' }),
-    failed_hosts: Type.Array(FailedHost, { description: 'The first ten hosts that count as failed, by id.' }),
-    awaited_hosts: Type.Array(FailedHost, { description: 'The first ten hosts that the current wave waits for.' }),
+    failed_hosts: Type.Array(NamedHost, { description: 'The first ten hosts that count as failed, by id.' }),
+    awaited_hosts: Type.Array(NamedHost, { description: 'The first ten hosts that the current wave waits for.' }),
     max_failures: Type.Integer(),
     soak_s: Type.Integer(),
     deadline_s: Nullable(Type.Integer({ description: 'Null for the default.' })),
@@ -143,6 +153,10 @@ export const Rollback = Type.Object(
       ),
     ),
     rollout: Nullable(Rollout),
+    denying: Type.Integer({
+      description: 'Number of hosts that run newer content and whose policy denies rollbacks: they keep their bundle.',
+    }),
+    denying_hosts: Type.Array(NamedHost, { description: 'The first hundred of them, by id.' }),
   },
   { title: 'Rollback' },
 );
@@ -159,9 +173,7 @@ export const RolloutHosts = Type.Object(
     hosts: Type.Array(
       Type.Object(
         {
-          id: Uuid,
-          host_name,
-          site: Type.String(),
+          ...named,
           wave: Type.Integer({ description: 'From 1.' }),
           status: Type.Enum([...hostStatuses]),
           last_seen_at: Nullable(Timestamp),

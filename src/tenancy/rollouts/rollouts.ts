@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { newRollout } from '../../../machines/rollout.ts';
 import { nextOpening } from '../../api/timeWindow.rules.ts';
-import { lockPromotable, type Promotion } from '../bundles/promotion.ts';
+import { findDenyingHosts, lockPromotable, type Promotion } from '../bundles/promotion.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
@@ -18,7 +18,7 @@ import type {
   Wave,
   WaveProgress,
 } from '../store/database.ts';
-import { findEnv, lockEnv } from '../store/envs.ts';
+import { findEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import {
@@ -40,8 +40,10 @@ import {
   type CausedEvent,
   countProgress,
   joinWaves,
+  lockRollout,
   type RolloutDependencies,
   timesOf,
+  wrongState,
 } from './advance.ts';
 import {
   candidatesOf,
@@ -83,7 +85,7 @@ export async function startRollout(
       });
     }
     const id = randomUUID();
-    const { waves, drawn } = await draw(work, { env, rolloutId: id, started: 0, sha256 }, plan.waves);
+    const { waves, drawn, denying } = await draw(work, { env, rolloutId: id, started: 0, sha256 }, plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
     const [newest] = await selectRollouts(work, env, 1);
     const deadline_s = plan.deadline_s ?? defaultDeadlineS(deps.settings.offline_after_s * 1000);
@@ -111,6 +113,7 @@ export async function startRollout(
     };
     await insertRollout(work, row);
     await joinWaves(work, id, drawn);
+    await excuseHosts(work, id, denying);
     const progress = JSON.stringify(await countProgress(deps, work, row));
     await setProgress(work, id, JSON.parse(progress) as RolloutProgress);
     const bundles = [desired_sha ?? 'none', sha256] as const;
@@ -122,21 +125,23 @@ export async function startRollout(
 
 /**
  * Draws the hosts of each wave after the started ones. A last wave takes the hosts that the requested waves leave, if
- * there are any. Hosts that already run the content join the first wave. Throws 422 for
- * a wave without hosts.
+ * there are any. Hosts that already run the content join the first wave. Hosts whose policy denies to return to it join
+ * the last wave, and must be excused. Throws 422 for a wave without hosts.
  */
 async function draw(
   work: Store,
-  rollout: { env: string; rolloutId: string; started: number; sha256: string },
+  rollout: { env: string; rolloutId: string; started: number; sha256: string; returnsTo?: number },
   requested: readonly Wave[],
-): Promise<{ waves: Wave[]; drawn: string[][] }> {
+): Promise<{ waves: Wave[]; drawn: string[][]; denying: string[] }> {
   const waves = completeWaves(requested);
   const candidates = await listCandidates(work, rollout);
   const groups = await findGroups(work, [rollout.sha256]);
   const isUpToDate = ({ applied: [sha256 = null, ...more] }: Candidate) =>
     more.length === 0 && sha256 !== null && groups.has(sha256);
+  const denying = await findDenyingHosts(work, rollout);
+  const isDenying = ({ ids }: Candidate) => ids.some((id) => denying.has(id));
   const drawn = drawWaves(
-    candidates.filter((candidate) => !isUpToDate(candidate)),
+    candidates.filter((candidate) => !isUpToDate(candidate) && !isDenying(candidate)),
     waves,
   );
   const isSpare = waves.length > Math.max(1, requested.length) && drawn.at(-1)?.length === 0;
@@ -144,8 +149,21 @@ async function draw(
   const fault = drawFault(drawn, used, rollout.started);
   if (fault !== null) throw invalid(fault);
   const kept = candidates.filter((candidate) => !candidate.hasJoined && isUpToDate(candidate));
-  const [first = [], ...later] = drawn.slice(0, used.length);
-  return { waves: used, drawn: [[...first, ...kept.flatMap(({ ids }) => ids)], ...later] };
+  const left = candidates.filter((candidate) => !candidate.hasJoined && isDenying(candidate));
+  const members = drawn.slice(0, used.length);
+  members[0]?.push(...kept.flatMap(({ ids }) => ids));
+  members.at(-1)?.push(...left.flatMap(({ ids }) => ids));
+  return { waves: used, drawn: members, denying: [...denying] };
+}
+
+/** Checks a plan for content to return to, without starting it; throws 422 `ROLLOUT_INVALID`. */
+export async function requirePlan(
+  store: Store,
+  { plan, ...content }: { env: string; sha256: string; returnsTo: number; plan: RolloutPlan },
+): Promise<void> {
+  requireValid(plan);
+  await requireGate(store, content.env, plan);
+  await draw(store, { ...content, rolloutId: randomUUID(), started: 0 }, plan.waves);
 }
 
 function requireValid(plan: RolloutPlan): void {
@@ -220,7 +238,7 @@ export function editRollout(
     const later = await draw(work, { env, rolloutId: id, started, sha256: row.sha256 }, waves);
     await setPlan(work, id, { ...plan, waves: [...plan.waves.slice(0, started), ...later.waves], drawn: true });
     await joinWaves(work, id, later.drawn, started);
-    await excuseHosts(work, id, excused);
+    await excuseHosts(work, id, [...excused, ...later.denying]);
     const groups = await countHosts(work, timesOf(deps, row));
     const skipped = later.drawn.findIndex((_, index) => candidatesOf(groups, started + index) === 0);
     if (skipped !== -1) throw invalid(`wave ${started + skipped + 1} has only hosts that were skipped`);
@@ -244,8 +262,7 @@ export function skipHost(
     const candidates = candidatesOf(await countHosts(work, timesOf(deps, row)), backend.rollout_wave);
     const remaining = candidates - (counted === undefined || counted.rollout_outcome === 'excused' ? 0 : 1);
     if (backend.rollout_id !== row.id || remaining === 0) throw cannotSkip(row, backend);
-    const ids = managers.map(({ id }) => id);
-    await excuseHosts(work, row.id, ids);
+    for (const { id } of managers) await excuseHosts(work, row.id, [id]);
     return backendId;
   });
 }
@@ -277,10 +294,6 @@ async function changeHosts(
   return rolloutView(row, deps.clock());
 }
 
-function hostView({ id, site, host_name = '' }: HostName) {
-  return { id, host_name: host_name || null, site };
-}
-
 /** The limits and waves of a rollout as a text for the audit log. */
 function limitsOf({ plan }: RolloutRow): string {
   const { waves, max_failures, soak_s, deadline_s } = JSON.parse(plan) as RolloutPlan;
@@ -300,22 +313,6 @@ async function change(
     return changed;
   });
   return rolloutView(row, deps.clock());
-}
-
-/** Locks an environment with a rollout; throws 404 if there is none, and 409 if the newest one is over. */
-export async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
-  const row = await lockEnv(work, env);
-  if (row === null) throw notFound('env');
-  const current = row.rollout_id === null ? null : await findRollout(work, row.rollout_id);
-  if (current !== null) return current;
-  const [newest] = await selectRollouts(work, env, 1);
-  throw newest === undefined ? notFound('rollout') : wrongState(newest);
-}
-
-/** The 409 error for an action that the state of a rollout does not allow. */
-export function wrongState({ env, state, started }: RolloutRow) {
-  const message = `the rollout is ${state}, and has started ${started} waves`;
-  return conflict({ code: 'ROLLOUT_STATE', message, env });
 }
 
 /** The newest rollout of an environment, even if it is over; throws 404. */
@@ -358,11 +355,16 @@ export function rolloutView(row: RolloutRow, now: number): Rollout {
     gate_reason,
     waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
     remaining: progress.remaining,
-    failed_hosts: (progress.failed_hosts ?? []).map(hostView),
-    awaited_hosts: (progress.awaited_hosts ?? []).map(hostView),
+    failed_hosts: (progress.failed_hosts ?? []).map(nameView),
+    awaited_hosts: (progress.awaited_hosts ?? []).map(nameView),
     created_at: toTime(row.created_at),
     created_by,
   };
+}
+
+/** A host as the API names it. */
+export function nameView({ id, site, host_name = '' }: HostName): Rollout['failed_hosts'][number] {
+  return { id, host_name: host_name === '' ? null : host_name, site };
 }
 
 const noHosts: WaveProgress = {
@@ -388,7 +390,7 @@ export async function listRolloutHosts(
   const members = await listMembers(deps.store, { ...timesOf(deps, row), ...filter });
   return {
     hosts: members.map((member) => ({
-      ...hostView(member),
+      ...nameView(member),
       wave: (member.wave ?? 0) + 1,
       status: (member.wave ?? 0) < row.started || member.outcome === 'excused' ? statusOf(member) : 'planned',
       last_seen_at: member.last_seen_at === null ? null : toTime(member.last_seen_at),

@@ -84,15 +84,12 @@ export const rolloutRoutes = [
     },
     act: 'env.rollback',
     target: ({ body }) => body.sha256 ?? 'previous',
-    handle: async (deps, { caller, params: { env }, body: { with_secrets = false, sha256, plan, ...conditions } }) =>
-      answer(
-        200,
-        await rollBack(deps, {
-          ...{ caller, env, withSecrets: with_secrets, conditions },
-          ...(sha256 !== undefined && { sha256 }),
-          ...(plan !== undefined && { plan }),
-        }),
-      ),
+    handle: async (deps, { caller, params: { env }, body }) => {
+      const { with_secrets: withSecrets = false, override_rollout: overridesRollout = false, ...more } = body;
+      const { sha256, plan, ...conditions } = more;
+      const named = { ...(sha256 !== undefined && { sha256 }), ...(plan !== undefined && { plan }) };
+      return answer(200, await rollBack(deps, { caller, env, withSecrets, overridesRollout, conditions, ...named }));
+    },
   }),
   route({
     method: 'GET',

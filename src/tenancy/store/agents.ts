@@ -2,7 +2,7 @@ import { hostStates, nextBackend } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
 import { type CheckInRequest, deferralOf, type Report } from '../../api/checkIn.rules.ts';
 import { changeBackend, type LifeColumns, listManagers, recordOf } from './backends.ts';
-import type { BackendRow, BundleRow, HostOutcome, Place } from './database.ts';
+import type { BackendRow, HostOutcome, Place } from './database.ts';
 import { prepareQuery, type Store } from './openStore.ts';
 import { changeOutcome, type OutcomeChange } from './rollouts.ts';
 
@@ -18,6 +18,8 @@ export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, A
   desired_emergency: number | null;
   /** The bundle from which the desired one differs only by its sequence; null for none. */
   desired_same_as: string | null;
+  /** The sequence to which a rollback returns with the desired bundle; null for any other bundle. */
+  desired_returns_to: number | null;
   /** When a restore held its environment; null if it is not held. */
   held_since: number | null;
   /** The recorded settings of its environment, as JSON; null if nothing was recorded. */
@@ -53,6 +55,7 @@ interface JoinedRollout {
   rollout_size: number | null;
   rollout_emergency: number | null;
   rollout_same_as: string | null;
+  rollout_returns_to: number | null;
 }
 
 /** Reads a backend for one of its calls; null if there is none. */
@@ -92,6 +95,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     ])
     .select(['bundles.size_bytes as desired_size', 'bundles.emergency as desired_emergency'])
     .select(['bundles.same_as as desired_same_as', 'rollout_bundles.same_as as rollout_same_as'])
+    .select(['bundles.returns_to as desired_returns_to', 'rollout_bundles.returns_to as rollout_returns_to'])
     .select(['backends.rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
     .select(['differing', 'bundle_trusts.trust as expected'])
     .select([
@@ -240,6 +244,23 @@ const updateLastSeen = prepareQuery<{ id: string; now: number }, never>((store, 
     .where('id', '=', parameter('id')),
 );
 
+/**
+ * Stores that a host has applied a bundle since its last check-in, and that it is healthy. A check-in that has reported
+ * the bundle already is newer.
+ */
+export async function recordApplied(
+  work: Store,
+  id: string,
+  { appliedSha, now }: { appliedSha: string; now: number },
+): Promise<void> {
+  await work
+    .updateTable('backends')
+    .set({ applied_sha: appliedSha, applied_since: now, healthy: 1 })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('applied_sha', 'is', null), eb('applied_sha', '!=', appliedSha)]))
+    .execute();
+}
+
 /** A page of the newest check-ins of the hosts that should run an environment's bundles, by id of the backend. */
 export async function listCheckIns(
   store: Store,
@@ -336,29 +357,4 @@ export async function deleteReports(store: Store, before: number, limit: number)
     .deleteFrom('reports')
     .where((where) => where(where.refTuple('backend_id', 'report_id'), 'in', old.$asTuple('backend_id', 'report_id')));
   return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);
-}
-
-/** A host that has applied a newer bundle than another one. */
-export type NewerHost = Pick<BackendRow, 'id' | 'site' | 'host_name' | 'check_in'>;
-
-/**
- * The hosts of an environment, by id, whose applied bundle has the sequence of another one or a higher one, and other
- * content.
- */
-export async function listNewerHosts(
-  store: Store,
-  { env, sha256, same_as, sequence }: Pick<BundleRow, 'env' | 'sha256' | 'same_as' | 'sequence'>,
-  { after, limit }: { after: string | null; limit: number },
-): Promise<NewerHost[]> {
-  const query = store
-    .selectFrom('backends')
-    .innerJoin('bundles', 'bundles.sha256', 'backends.applied_sha')
-    .select(['backends.id', 'site', 'host_name', 'check_in'])
-    .where('backends.env', '=', env)
-    .where('state', 'in', hostStates)
-    .where('bundles.sequence', '>=', sequence)
-    .where((eb) => eb.fn.coalesce('bundles.same_as', eb.ref('bundles.sha256')), '!=', same_as ?? sha256)
-    .orderBy('backends.id')
-    .limit(limit);
-  return (after === null ? query : query.where('backends.id', '>', after)).execute();
 }

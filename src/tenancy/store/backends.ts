@@ -9,7 +9,7 @@ import {
   nextBackend,
 } from '../../../machines/backend.ts';
 import type { ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { BackendRow, HostHistory, Labels } from './database.ts';
+import type { BackendRow, BundleRow, HostHistory, Labels } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 
@@ -325,4 +325,59 @@ export async function raiseGeneration(work: Store, id: string, oldest: number): 
 export function listUnretired(store: Store, env: string): Promise<BackendRow[]> {
   const query = store.selectFrom('backends').selectAll().where('env', '=', env).where('state', '!=', 'retired');
   return query.orderBy('id').execute();
+}
+
+/** A host that has applied a newer bundle than another one. */
+export type NewerHost = Pick<BackendRow, 'id' | 'site' | 'host_name' | 'check_in' | 'swarm_id'>;
+
+/**
+ * The hosts of an environment, by id, whose applied bundle has the sequence of another one or a higher one, and other
+ * content.
+ */
+export function listNewerHosts(
+  store: Store,
+  { env, sha256, same_as, sequence }: Pick<BundleRow, 'env' | 'sha256' | 'same_as' | 'sequence'>,
+  page: HostPage,
+): Promise<NewerHost[]> {
+  return appliedHosts(store, env, page)
+    .where('bundles.sequence', '>=', sequence)
+    .where((eb) => eb.fn.coalesce('bundles.same_as', eb.ref('bundles.sha256')), '!=', same_as ?? sha256)
+    .execute();
+}
+
+/** The content to which a rollback returns: the sequence of its earlier bundle, and the group of the new one. */
+export interface EarlierContent {
+  env: string;
+  returnsTo: number;
+  group: string;
+}
+
+/** The hosts of an environment, by id, whose applied content is newer than an earlier one. */
+export function listReturningHosts(
+  store: Store,
+  { env, returnsTo, group }: EarlierContent,
+  page: HostPage,
+): Promise<NewerHost[]> {
+  return appliedHosts(store, env, page)
+    .where((eb) => eb.fn.coalesce('bundles.returns_to', eb.ref('bundles.sequence')), '>', returnsTo)
+    .where((eb) => eb.fn.coalesce('bundles.same_as', eb.ref('bundles.sha256')), '!=', group)
+    .execute();
+}
+
+/** A number of hosts after an id; from the first one for null. */
+interface HostPage {
+  after: string | null;
+  limit: number;
+}
+
+function appliedHosts(store: Store, env: string, { after, limit }: HostPage) {
+  const query = store
+    .selectFrom('backends')
+    .innerJoin('bundles', 'bundles.sha256', 'backends.applied_sha')
+    .select(['backends.id', 'site', 'host_name', 'check_in', 'swarm_id'])
+    .where('backends.env', '=', env)
+    .where('state', 'in', hostStates)
+    .orderBy('backends.id')
+    .limit(limit);
+  return after === null ? query : query.where('backends.id', '>', after);
 }

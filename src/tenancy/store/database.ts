@@ -108,6 +108,8 @@ export interface BundleTable {
   replaces: string | null;
   /** Digest of the first bundle from which it differs only by its sequence; null for none. */
   same_as: Generated<string | null>;
+  /** Sequence of the earlier bundle whose content a rollback deploys again with this one; null for any other bundle. */
+  returns_to: Generated<number | null>;
 }
 
 /** Deleted with their bundle. */
@@ -300,7 +302,7 @@ export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
 export type BundleRow = Selectable<BundleTable>;
 /** A bundle in a list, without its variables and profiles, which may be long. */
-export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces' | 'same_as'>;
+export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces' | 'same_as' | 'returns_to'>;
 export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;
@@ -510,10 +512,11 @@ export interface RolloutProgress {
   awaited_hosts?: HostName[];
 }
 
-/** A host by its id, its place and the name that it reports, which progress of an earlier version lacks. */
+/** A host by its id and its names. */
 export interface HostName {
   id: string;
   site: string;
+  /** Empty before its first check-in; missing in the progress that an earlier version has stored. */
   host_name?: string;
 }
 

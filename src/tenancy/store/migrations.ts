@@ -35,6 +35,7 @@ export const migrations: Record<string, Migration> = {
   '0030-desired-since': { up: addDesiredSince },
   '0031-audit-values': { up: addAuditValues },
   '0032-applied-since': { up: addAppliedSince },
+  '0033-returns': { up: addReturns },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -648,6 +649,11 @@ async function addAuditValues(db: Kysely<unknown>): Promise<void> {
 /** When the check-ins of a host began to report its bundle. */
 async function addAppliedSince({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('backends').addColumn('applied_since', 'bigint').execute();
+}
+
+/** The sequence of the earlier bundle whose content a rollback deploys again. */
+async function addReturns({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('bundles').addColumn('returns_to', 'bigint').execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

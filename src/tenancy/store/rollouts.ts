@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
 import { hostStates } from '../../../machines/backend.ts';
 import { nextRollout, type RolloutEvent, type RolloutRecord } from '../../../machines/rollout.ts';
 import type {
@@ -176,13 +177,14 @@ export async function joinWave(
 
 /** Excuses some hosts of a rollout: it does not wait for them, and ignores their failures until they succeed. */
 export async function excuseHosts(work: Store, rolloutId: string, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  await work
-    .updateTable('backends')
-    .set(({ eb }) => ({ rollout_outcome: 'excused', revision: eb('revision', '+', 1) }))
-    .where('rollout_id', '=', rolloutId)
-    .where('id', 'in', ids)
-    .execute();
+  for (let from = 0; from < ids.length; from += BACKENDS_AT_ONCE) {
+    await work
+      .updateTable('backends')
+      .set(({ eb }) => ({ rollout_outcome: 'excused', revision: eb('revision', '+', 1) }))
+      .where('rollout_id', '=', rolloutId)
+      .where('id', 'in', ids.slice(from, from + BACKENDS_AT_ONCE))
+      .execute();
+  }
 }
 
 /** The hosts of a rollout that are excused in the waves from a number on, which have not started. */
@@ -195,7 +197,7 @@ export async function listExcused(work: Store, rolloutId: string, wave: number):
 /** Excuses the hosts of the started waves that count against the limit: they have failed, or fell silent. */
 export async function excuseFailures(
   work: Store,
-  { id, started, wave_started_at }: RolloutRow,
+  { id, env, sha256, started, wave_started_at }: RolloutRow,
   seenBefore: number,
 ): Promise<void> {
   await work
@@ -206,7 +208,7 @@ export async function excuseFailures(
     .where((eb) =>
       eb.or([
         eb('rollout_outcome', '=', 'failed'),
-        eb.and([eb('rollout_outcome', '=', 'succeeded'), eb('healthy', '=', 0)]),
+        eb.and([eb('rollout_outcome', '=', 'succeeded'), isUnhealthy({ env, sha256 })]),
         eb.and([
           eb('rollout_outcome', 'in', ['waiting', 'succeeded']),
           eb('laptop', '=', 0),
@@ -256,10 +258,21 @@ export interface StatusTimes {
 export interface MemberQuery extends StatusTimes {
   env: string;
   rolloutId: string;
+  sha256: string;
+}
+
+/**
+ * True for a backend whose last check-in reported the content of a rollout, and that it is unhealthy. Its health
+ * with another bundle does not count.
+ */
+function isUnhealthy({ env, sha256 }: { env: string; sha256: string }) {
+  return sql<boolean>`(healthy = 0 and applied_sha in (
+    select sha256 from bundles where bundles.env = ${env} and coalesce(same_as, sha256) = (
+      select coalesce(same_as, sha256) from bundles where sha256 = ${sha256})))`;
 }
 
 /** The columns that decide the status of backends of an environment in a rollout; a swarm is one of its managers. */
-function memberQuery(store: Store, { env, rolloutId, seenBefore, reachedSince, freshSince }: MemberQuery) {
+function memberQuery(store: Store, { env, rolloutId, sha256, seenBefore, reachedSince, freshSince }: MemberQuery) {
   return store
     .selectFrom('backends')
     .select(['backends.state', 'laptop'])
@@ -269,7 +282,7 @@ function memberQuery(store: Store, { env, rolloutId, seenBefore, reachedSince, f
       eb.case().when('last_seen_at', '<', seenBefore).then(1).else(0).end().as('silent'),
       eb.case().when('last_seen_at', '>=', reachedSince).then(1).else(0).end().as('reached'),
       eb.case().when('last_seen_at', '>=', freshSince).then(1).else(0).end().as('fresh'),
-      eb.fn.coalesce('healthy', eb.val(1)).as('healthy'),
+      eb.case().when(isUnhealthy({ env, sha256 })).then(0).else(1).end().as('healthy'),
     ])
     .where('env', '=', env)
     .where('follower', '=', 0);
@@ -309,7 +322,7 @@ export function listFailed(store: Store, { limit, ...query }: MemberQuery & { li
     .where((eb) =>
       eb.or([
         eb('rollout_outcome', '=', 'failed'),
-        eb.and([eb('rollout_outcome', '=', 'succeeded'), eb('healthy', '=', 0)]),
+        eb.and([eb('rollout_outcome', '=', 'succeeded'), isUnhealthy(query)]),
       ]),
     )
     .where('follower', '=', 0)
