@@ -8,6 +8,7 @@ import type {
   Fleet,
   HostCopy,
   InstallKit,
+  NewRollback,
   NewRollout,
   OperatorList,
   Refusal,
@@ -16,6 +17,7 @@ import type {
   Retirement,
   Rollback,
   Rollout,
+  RolloutEdit,
   RolloutHosts,
   RolloutList,
   SecretList,
@@ -40,14 +42,18 @@ export function createApi(signal: AbortSignal) {
       get<BundleDiff>(path`/v1/envs/${env}/bundles/${from}/diff?to=${to}`),
     rollouts: (env: string) => get<RolloutList>(path`/v1/envs/${env}/rollouts` + '?limit=10'),
     rolloutHosts: (env: string) => get<RolloutHosts>(path`/v1/envs/${env}/rollout/hosts` + '?limit=500'),
-    promote: (env: string, sha256: string) =>
-      request<EnvDetails>(path`/v1/envs/${env}/desired`, { method: 'PUT', body: { sha256 } }),
-    rollBack: (env: string, sha256: string) =>
-      request<Rollback>(path`/v1/envs/${env}/rollback`, { method: 'POST', body: { sha256 } }),
+    promote: (env: string, body: { sha256: string; override_rollout?: boolean }) =>
+      request<EnvDetails>(path`/v1/envs/${env}/desired`, { method: 'PUT', body }),
+    rollBack: (env: string, body: NewRollback) =>
+      request<Rollback>(path`/v1/envs/${env}/rollback`, { method: 'POST', body }),
     startRollout: (env: string, body: NewRollout) =>
       request<Rollout>(path`/v1/envs/${env}/rollouts`, { method: 'POST', body }),
     changeRollout: (env: string, act: 'halt' | 'resume' | 'abort') =>
       request<Rollout>(path`/v1/envs/${env}/rollout/${act}`, { method: 'POST' }),
+    editRollout: (env: string, body: RolloutEdit) =>
+      request<Rollout>(path`/v1/envs/${env}/rollout/edit`, { method: 'POST', body }),
+    skipHost: (env: string, backend: string) =>
+      request<Rollout>(path`/v1/envs/${env}/rollout/skip`, { method: 'POST', body: { backend } }),
     passGate: (env: string, wave: number) =>
       request<Rollout>(path`/v1/envs/${env}/rollout/pass`, { method: 'POST', body: { wave } }),
     restore: () => get<RestoreReview>('/v1/restore'),

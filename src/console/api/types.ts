@@ -30,9 +30,11 @@ export type {
   SessionList,
 } from '../../tenancy/people/peopleSchemas.ts';
 export type {
+  NewRollback,
   NewRollout,
   Rollback,
   Rollout,
+  RolloutEdit,
   RolloutHosts,
   RolloutList,
 } from '../../tenancy/rollouts/rolloutSchemas.ts';

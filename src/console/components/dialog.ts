@@ -28,7 +28,7 @@ export class Dialog {
     this.#draw(content, { error: null, isBusy: false });
     const form = this.#element.querySelector('form');
     if (form !== null) judge(content, form);
-    this.#element.showModal();
+    if (!this.#element.open) this.#element.showModal();
   }
 
   #draw(content: DialogContent, { error, isBusy }: { error: ApiError | null; isBusy: boolean }): void {

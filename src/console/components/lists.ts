@@ -1,8 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
-import type { BundleDiff, Difference, PartDifference } from '../api/types.ts';
+import type { BundleDiff, Difference, PartDifference, Rollout } from '../api/types.ts';
 import { shortDigests, type Tone } from '../core/backends.rules.ts';
 import type { SortDirection } from '../core/pages.rules.ts';
+import { waveWords } from '../core/rollouts.rules.ts';
 import { emptyState } from './page.ts';
 import { toneBadge } from './words.ts';
 
@@ -124,4 +125,29 @@ function keyOf(difference: Difference): string {
 
 function valueOf(value: string | null): TemplateResult | string {
   return value === null ? '–' : html`<code class="target">${shortDigests(value)}</code>`;
+}
+
+type NumberedWave = Rollout['waves'][number] & { number: number };
+
+/** The waves of a rollout, each with its hosts by status. */
+export function waveTable({ waves, started }: Rollout): TemplateResult {
+  const columns: Column<NumberedWave>[] = [
+    { heading: 'Wave', cell: ({ number }) => number },
+    { heading: 'Takes', cell: waveWords },
+    { heading: 'Progress', cell: (wave) => progressOf(wave, started) },
+    { heading: 'Succeeded', isNumber: true, cell: ({ succeeded }) => succeeded },
+    { heading: 'Failed', isNumber: true, cell: ({ failed }) => (failed > 0 ? toneBadge('bad', String(failed)) : 0) },
+    { heading: 'Waiting', isNumber: true, cell: ({ waiting }) => waiting },
+    { heading: 'Excused', isNumber: true, cell: ({ excused }) => excused },
+    { heading: 'Offline', isNumber: true, cell: ({ offline, absent }) => offline + absent },
+  ];
+  const rows = waves.map((wave, index) => ({ ...wave, number: index + 1 }));
+  return table({ caption: 'Waves', columns, rows, keyOf: ({ number }) => String(number), empty: emptyState('') });
+}
+
+function progressOf({ number, hosts, succeeded }: NumberedWave, started: number): unknown {
+  if (number > started) return html`<span class="faint">not started (${hosts})</span>`;
+  return html`<span class="waves"
+    ><progress max=${hosts} value=${succeeded} aria-label="Wave ${number}"></progress> ${succeeded} of ${hosts}</span
+  >`;
 }

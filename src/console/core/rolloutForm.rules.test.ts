@@ -1,4 +1,12 @@
-import { gateWebhooks, judgeRollout, rolloutBounds, rolloutPlan } from './rollouts.rules.ts';
+import {
+  gateWebhooks,
+  judgeEdit,
+  judgeRollout,
+  rollbackWords,
+  rolloutBounds,
+  rolloutEdit,
+  rolloutPlan,
+} from './rollouts.rules.ts';
 
 const formOf = (values: Record<string, string>) => {
   const fields = new FormData();
@@ -60,4 +68,31 @@ it.each([
   ['windows', 'mon 08:30+90 Europe/Berln', /no time zone that is known: Europe\/Berln/],
 ])('shows the fault of the %s %j', (name, text, words) => {
   expect(judgeRollout(formOf({ [name]: text })).problems).toEqual({ [name]: expect.stringMatching(words) as string });
+});
+
+it('changes limits, and later waves only if some are given', () => {
+  const fields = { failures: '2', soak: '60', deadline: '900' };
+  const limits = { max_failures: 2, soak_s: 60, deadline_s: 900 };
+  expect(rolloutEdit(formOf(fields))).toEqual(limits);
+  expect(rolloutEdit(formOf({ ...fields, waves: '10%' }))).toEqual({ ...limits, waves: [{ percent: 10 }] });
+  expect(judgeEdit(formOf(fields)).meaning).toBe('The later waves stay as they are.');
+  expect(judgeEdit(formOf({ ...fields, waves: '1' })).meaning).toMatch(/^From now on: Wave 1 takes 1 of the hosts/);
+});
+
+it('names what a rollback has left to do', () => {
+  const [web, db] = [
+    { id: 'a', host_name: 'web-3', site: 'fra' },
+    { id: 'b', host_name: null, site: 'muc' },
+  ];
+  const done = { missing: null, denying: 0, denying_hosts: [] };
+  const wordsOf = (more: object) =>
+    rollbackWords({ ...done, ...more } as unknown as Parameters<typeof rollbackWords>[0]);
+  expect(wordsOf({})).toEqual([]);
+  expect(wordsOf({ denying: 1, denying_hosts: [web], missing: { required: 2, signers: ['key A', 'key B'] } })).toEqual([
+    'Its bundle awaits 2 of the signatures of key A, key B.',
+    '1 host keeps its bundle, because its policy denies rollbacks: web-3. The others return.',
+  ]);
+  expect(wordsOf({ denying: 5, denying_hosts: [web, db] })).toEqual([
+    '5 hosts keep their bundle, because their policy denies rollbacks: web-3, muc, and 3 more. The others return.',
+  ]);
 });

@@ -1,7 +1,7 @@
 import { parseWave, parseWindow, type PlannedWave, rolloutBounds } from '../../api/rolloutPlan.rules.ts';
 import { isTimeZone, type TimeWindow, windowBounds } from '../../api/timeWindow.rules.ts';
-import type { NewRollout, Rollout, Webhook } from '../api/types.ts';
-import type { Condition } from './backends.rules.ts';
+import type { NewRollout, Rollback, Rollout, RolloutEdit, RolloutHosts, Webhook } from '../api/types.ts';
+import { type Condition, hostName } from './backends.rules.ts';
 
 /** Every state of a rollout. */
 export const rolloutConditions: Readonly<Record<string, Condition>> = {
@@ -82,6 +82,38 @@ export function rolloutPlan(fields: Fields): RolloutPlan {
     soak_s: Number(fields.get('soak')),
     ...gateOf(fields),
   };
+}
+
+/** The changes in a form of a running rollout; without waves, the later ones stay. */
+export function rolloutEdit(fields: Fields): RolloutEdit {
+  const { waves, max_failures, soak_s } = rolloutPlan(fields);
+  return { max_failures, soak_s, deadline_s: Number(fields.get('deadline')), ...(waves.length > 0 && { waves }) };
+}
+
+/** The faults of a form that changes a running rollout, and how it is understood. */
+export function judgeEdit(fields: Fields): { problems: Record<string, string>; meaning: string } {
+  const { problems, meaning } = judgeRollout(fields);
+  const { waves } = rolloutPlan(fields);
+  return { problems, meaning: waves.length === 0 ? 'The later waves stay as they are.' : `From now on: ${meaning}` };
+}
+
+/** True if a rollout may skip a host with this status. */
+export function maySkip(status: RolloutHosts['hosts'][number]['status']): boolean {
+  return status !== 'succeeded' && status !== 'excused';
+}
+
+/** Lines about the missing signatures of a rollback, and about hosts that keep their bundle. */
+export function rollbackWords({ missing, denying, denying_hosts }: Rollback): string[] {
+  const names = denying_hosts.map(hostName).join(', ');
+  const more = denying > denying_hosts.length ? `, and ${denying - denying_hosts.length} more` : '';
+  const hosts =
+    denying === 1 ? '1 host keeps its bundle, because its' : `${denying} hosts keep their bundle, because their`;
+  return [
+    ...(missing === null
+      ? []
+      : [`Its bundle awaits ${missing.required} of the signatures of ${missing.signers.join(', ')}.`]),
+    ...(denying === 0 ? [] : [`${hosts} policy denies rollbacks: ${names}${more}. The others return.`]),
+  ];
 }
 
 /** The webhooks that the gate of a rollout in an env can be asked of. */

@@ -1,73 +1,26 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Bundle, EnvCounts, EnvDetails, Rollout, RolloutHosts, Webhook } from '../api/types.ts';
-import { textOf } from '../components/dialog.ts';
-import { type Column, table } from '../components/lists.ts';
+import type { Bundle, EnvDetails, NewRollback, Rollout, RolloutHosts, Webhook } from '../api/types.ts';
+import { type Column, table, waveTable } from '../components/lists.ts';
 import { emptyState, type Page, type Visit } from '../components/page.ts';
 import { browserZone, counts, digest, facts, fullTime, rolloutBadge, timeAgo, toneBadge } from '../components/words.ts';
-import { countPresent, stateConditions } from '../core/backends.rules.ts';
+import { hostName, stateConditions } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import {
   gateWebhooks,
   gateWords,
   haltReasons,
+  judgeEdit,
   judgeRollout,
+  maySkip,
+  rollbackWords,
   type RolloutAct,
   rolloutActs,
   rolloutBounds,
   rolloutConditions,
+  rolloutEdit,
   rolloutPlan,
-  waveWords,
 } from '../core/rollouts.rules.ts';
 import { heldNotice } from './restore.ts';
-
-/** The envs that one may see. */
-export const envsPage: Page = async (visit) => {
-  const { envs } = await visit.api.fleet();
-  return {
-    title: 'Envs',
-    topics: ['envs', 'backends', 'rollouts'],
-    body: () =>
-      html`<div class="heading">
-          <h1>Envs</h1>
-          ${may(visit.caller, 'admin', null) ? html`<button @click=${() => askForEnv(visit)}>New env</button>` : ''}
-        </div>
-        ${envTable(envs)}`,
-  };
-};
-
-function envTable(envs: readonly EnvCounts[]): TemplateResult {
-  const columns: Column<EnvCounts>[] = [
-    { heading: 'Env', cell: envName },
-    { heading: 'Hosts', isNumber: true, cell: ({ backends }) => countPresent(backends).toLocaleString('en') },
-    { heading: 'Offline', isNumber: true, cell: ({ backends }) => (backends['offline'] ?? 0).toLocaleString('en') },
-    { heading: 'Unhealthy', isNumber: true, cell: ({ sick }) => sick.toLocaleString('en') },
-    { heading: 'Out of date', isNumber: true, cell: ({ behind }) => behind.toLocaleString('en') },
-    { heading: 'Rollout', cell: ({ rollout }) => (rollout ? rolloutBadge(rollout.state) : '–') },
-    { heading: 'Desired bundle', cell: ({ desired_sha }) => digest(desired_sha) },
-  ];
-  const empty = emptyState('There is no environment that you may see. Create one:', 'deployctl env create NAME');
-  return table({ caption: 'Envs', columns, rows: envs, keyOf: ({ name }) => name, empty });
-}
-
-function envName({ name, production }: EnvCounts): TemplateResult {
-  return html`<a href=${hrefOf('env', { env: name })}>${name}</a> ${production ? toneBadge('idle', 'production') : ''}`;
-}
-
-function askForEnv({ ask, api }: Visit): void {
-  ask({
-    title: 'New env',
-    body: html`<label
-        >Name <input name="name" required pattern="[a-z0-9][a-z0-9\\-]{0,62}" autofocus spellcheck="false"
-      /></label>
-      <p class="hint">Lower-case letters, digits and hyphens, such as <code>eu-1</code>.</p>
-      <label class="toggle"
-        ><input type="checkbox" name="production" /> Production: hosts never remove its volumes</label
-      >`,
-    confirm: 'Create',
-    done: 'The environment was created.',
-    work: (fields) => api.createEnv({ name: textOf(fields, 'name'), production: fields.get('production') !== null }),
-  });
-}
 
 /** One env: what is desired of its hosts, its rollout and its bundles. */
 export const envPage: Page = async (visit) => {
@@ -80,8 +33,8 @@ export const envPage: Page = async (visit) => {
     api.webhooks(),
   ]);
   const [newest] = rollouts;
-  const isRunning = newest !== undefined && rolloutActs(newest.state).length > 0;
-  const { hosts } = isRunning ? await api.rolloutHosts(name) : { hosts: [] };
+  const running = newest !== undefined && rolloutActs(newest.state).length > 0 ? newest : null;
+  const { hosts } = running ? await api.rolloutHosts(name) : { hosts: [] };
   return {
     title: name,
     topics: ['envs', 'rollouts', 'bundles', 'backends', 'webhooks'],
@@ -89,9 +42,9 @@ export const envPage: Page = async (visit) => {
       html`<h1>${name} ${env.production ? toneBadge('idle', 'production') : nothing}</h1>
         <p><a href=${hrefOf('secrets', { env: name })}>Secrets</a></p>
         ${heldNotice([env])} ${hostCounts(env)} ${desiredBundle(env, now)}
-        ${isRunning ? rolloutSection(newest, hosts, { visit, now }) : nothing}
+        ${running ? rolloutSection(running, hosts, { visit, now }) : nothing}
         <h2>Bundles</h2>
-        ${bundleTable(bundles, { env, isRunning, gates: gateWebhooks(webhooks, name), visit, now })}
+        ${bundleTable(bundles, { env, running, gates: gateWebhooks(webhooks, name), visit, now })}
         <h2>Rollouts</h2>
         ${rolloutTable(name, rollouts, now)}`,
   };
@@ -117,12 +70,14 @@ function desiredBundle({ name, desired }: EnvDetails, now: number): TemplateResu
     ])}`;
 }
 
-interface BundleTable extends PromotionPlace {
-  isRunning: boolean;
+interface BundleTable extends Omit<PromotionPlace, 'newest'> {
   now: number;
 }
 
-function bundleTable(bundles: readonly Bundle[], { isRunning, now, ...place }: BundleTable): TemplateResult {
+function bundleTable(bundles: readonly Bundle[], { now, ...rest }: BundleTable): TemplateResult {
+  const { env, running } = rest;
+  const deployed = bundles.filter(({ sha256 }) => sha256 === env.desired_sha || sha256 === running?.sha256);
+  const place = { ...rest, newest: Math.max(env.desired?.sequence ?? 0, ...deployed.map(({ sequence }) => sequence)) };
   const columns: Column<Bundle>[] = [
     { heading: 'Bundle', cell: ({ name, version }) => `${name} ${version}` },
     { heading: 'Sequence', isNumber: true, cell: ({ sequence }) => sequence },
@@ -133,12 +88,7 @@ function bundleTable(bundles: readonly Bundle[], { isRunning, now, ...place }: B
     { heading: 'Changes', cell: compareLink },
     {
       heading: 'Action',
-      cell: (bundle) =>
-        bundle.sha256 === place.env.desired_sha
-          ? toneBadge('good', 'desired')
-          : isRunning
-            ? nothing
-            : bundleActs(bundle, place),
+      cell: (bundle) => (bundle.sha256 === env.desired_sha ? toneBadge('good', 'desired') : bundleActs(bundle, place)),
     },
   ];
   const empty = emptyState(
@@ -176,72 +126,132 @@ function rolloutTable(name: string, rollouts: readonly Rollout[], now: number): 
 /** Where a bundle is promoted or rolled out: its env, and the webhooks that a gate can be asked of there. */
 interface PromotionPlace {
   env: EnvDetails;
+  running: Rollout | null;
+  /** Sequence of the newest bundle that is desired of any host. */
+  newest: number;
   gates: readonly Webhook[];
   visit: Visit;
 }
 
-/** The possible actions on a bundle of an environment: none during a rollout, or for the desired bundle. */
-function bundleActs(bundle: Bundle, { env, gates, visit }: PromotionPlace): TemplateResult | typeof nothing {
-  if (!may(visit.caller, 'deployer', env.name) || bundle.sha256 === env.desired_sha) return nothing;
-  const isBack = env.desired !== null && bundle.sequence < env.desired.sequence;
+/** The possible actions on a bundle of an environment. During a rollout, others can only take its place. */
+function bundleActs(bundle: Bundle, place: PromotionPlace): TemplateResult | typeof nothing {
+  const { env, running, newest, visit } = place;
+  if (!may(visit.caller, 'deployer', env.name) || bundle.sha256 === running?.sha256) return nothing;
+  const isBack = bundle.sequence < newest;
   return html`<div class="actions">
-    <button @click=${() => askToPromote(bundle, { isBack, visit })}>${isBack ? 'Roll back' : 'Promote'}</button>
-    <button @click=${() => askForRollout(bundle, gates, visit)}>Roll out</button>
+    <button @click=${() => askToPromote(bundle, { ...place, isBack })}>${isBack ? 'Roll back' : 'Promote'}</button>
+    ${
+      running !== null
+        ? nothing
+        : html`<button @click=${() => askForRollout(bundle, { ...place, isBack })}>Roll out</button>`
+    }
   </div>`;
 }
 
-function askToPromote(bundle: Bundle, { isBack, visit }: { isBack: boolean; visit: Visit }): void {
+type Promotion = PromotionPlace & { isBack: boolean };
+
+function askToPromote(bundle: Bundle, { isBack, running, visit }: Promotion): void {
   const { env, name, version, sha256 } = bundle;
   const bundleName = `${name} ${version}`;
+  const body = { sha256, ...(running !== null && { override_rollout: true }) };
   visit.ask({
     title: isBack ? `Roll ${env} back to ${bundleName}?` : `Promote ${bundleName} in ${env}?`,
-    body: html`<p>
-        Every host of the environment runs it from its next check-in on. Roll it out to begin with a few hosts.
-      </p>
-      ${
-        isBack
-          ? html`<p>
-              Its content gets a new sequence, and keeps the present versions of secrets. Hosts that run it keep it.
-            </p>`
-          : nothing
-      }`,
+    body: html`${running === null ? nothing : html`<p><strong>The rollout of the environment is aborted.</strong></p>`}
+      <p>Every host of the environment runs it from its next check-in on. Roll it out to begin with a few hosts.</p>
+      ${isBack ? rollbackHint() : nothing}`,
     confirm: isBack ? 'Roll back' : 'Promote',
+    isDangerous: running !== null,
     ...(bundle.production && { typed: env }),
     done: isBack
       ? `The content of ${bundleName} is desired in ${env}, or awaits signatures.`
       : `${bundleName} is desired in ${env}.`,
-    work: () => (isBack ? visit.api.rollBack(env, sha256) : visit.api.promote(env, sha256)),
+    work: () => (isBack ? rollBack(visit, env, body) : visit.api.promote(env, body)),
   });
 }
 
-function askForRollout({ env, name, version, sha256 }: Bundle, gates: readonly Webhook[], { ask, api }: Visit): void {
-  const { hosts, soakSeconds } = rolloutBounds;
-  ask({
-    title: `Roll ${name} ${version} out in ${env}`,
-    body: html`<label
+function rollbackHint(): TemplateResult {
+  return html`<p>
+    Its content gets a new sequence, and keeps the present versions of secrets. Hosts that run it keep it, and so do
+    newer hosts whose policy denies rollbacks.
+  </p>`;
+}
+
+/** Rolls back, and shows in a dialog what is left to do. */
+async function rollBack(visit: Visit, env: string, body: NewRollback): Promise<void> {
+  const left = rollbackWords(await visit.api.rollBack(env, body));
+  if (left.length === 0) return;
+  const title = `${env} has not returned completely`;
+  const close = { confirm: 'Close', done: title, work: () => Promise.resolve() };
+  visit.ask({ title, body: html`${left.map((text) => html`<p>${text}</p>`)}`, ...close });
+}
+
+function askForRollout({ env, name, version, sha256 }: Bundle, { isBack, gates, visit }: Promotion): void {
+  const { api } = visit;
+  visit.ask({
+    title: isBack ? `Roll ${env} back to ${name} ${version} in waves` : `Roll ${name} ${version} out in ${env}`,
+    body: html`${isBack ? rollbackHint() : nothing}<label
         >Waves, one in each line
         <textarea name="waves" rows="3" spellcheck="false" .defaultValue=${'1\n25%'}></textarea>
       </label>
-      <p class="hint">
-        A number of hosts, a percentage, or all; of hosts with labels: <code>10%:ring=canary</code>. One after another.
-      </p>
+      ${waveHint()}
       <label
         >Windows in which waves may start, one in each line
         <textarea name="windows" rows="2" spellcheck="false"></textarea>
       </label>
       <p class="hint">At any time without one; else such as <code>mon-fri 08:30+90 ${browserZone()}</code>.</p>
-      <label
-        >Failures that do not halt it <input name="failures" type="number" min="0" max=${hosts} value="0" required
-      /></label>
-      <label
-        >Soak after each wave, in seconds
-        <input name="soak" type="number" min="0" max=${soakSeconds} value="300" required
-      /></label>
-      ${gateChoice(env, gates)}`,
+      ${limitFields({ max_failures: 0, soak_s: 300 })} ${gateChoice(env, gates)}`,
     confirm: 'Start',
     done: 'The rollout has started.',
     judge: judgeRollout,
-    work: (fields) => api.startRollout(env, { sha256, ...rolloutPlan(fields) }),
+    work: (fields) => {
+      const plan = rolloutPlan(fields);
+      return isBack ? rollBack(visit, env, { sha256, plan }) : api.startRollout(env, { sha256, ...plan });
+    },
+  });
+}
+
+function waveHint(): TemplateResult {
+  return html`<p class="hint">
+    A number of hosts, a percentage, or all; of hosts with labels: <code>10%:ring=canary</code>. One after another.
+  </p>`;
+}
+
+function limitFields({ max_failures, soak_s }: Pick<Rollout, 'max_failures' | 'soak_s'>): TemplateResult {
+  const { hosts, soakSeconds } = rolloutBounds;
+  return html`<label
+      >Failures that do not halt it
+      <input name="failures" type="number" min="0" max=${hosts} .defaultValue=${String(max_failures)} required
+    /></label>
+    <label
+      >Soak after each wave, in seconds
+      <input name="soak" type="number" min="0" max=${soakSeconds} .defaultValue=${String(soak_s)} required
+    /></label>`;
+}
+
+/** Changes limits and later waves of a rollout that runs. */
+function askToEdit(rollout: Rollout, { ask, api }: Visit): void {
+  const { env, deadline_s } = rollout;
+  ask({
+    title: `Edit the rollout of ${env}`,
+    body: html`<label
+        >Waves that replace those that have not started, one in each line; empty: they stay
+        <textarea name="waves" rows="3" spellcheck="false"></textarea>
+      </label>
+      ${waveHint()} ${limitFields(rollout)}
+      <label
+        >Deadline of a wave, in seconds
+        <input
+          name="deadline"
+          type="number"
+          min="1"
+          max=${rolloutBounds.deadlineSeconds}
+          .defaultValue=${String(deadline_s ?? '')}
+          required
+      /></label>`,
+    confirm: 'Change',
+    done: 'The rollout was changed.',
+    judge: judgeEdit,
+    work: (fields) => api.editRollout(env, rolloutEdit(fields)),
   });
 }
 
@@ -275,7 +285,10 @@ function rolloutSection(
   return html`<section class="rollout" aria-labelledby="rollout">
     <div class="heading">
       <h2 id="rollout">Rollout ${rolloutBadge(state)}</h2>
-      <div class="actions">${acts.map((act) => actButton(act, rollout, visit))}</div>
+      <div class="actions">
+        ${acts.map((act) => actButton(act, rollout, visit))}
+        ${acts.length === 0 ? nothing : html`<button @click=${() => askToEdit(rollout, visit)}>Edit</button>`}
+      </div>
     </div>
     <p>
       ${rolloutConditions[state]?.meaning}
@@ -292,32 +305,63 @@ function rolloutSection(
       ['Gate after each wave', gateWords(rollout)],
       ...(rollout.gate_reason === null ? [] : [['Answer at the gate', rollout.gate_reason] as const]),
     ])}
-    ${waveTable(rollout)} ${memberTable(hosts, now)}
+    ${waveTable(rollout)} ${memberTable(rollout, hosts, { visit, now, maySkipHosts: acts.length > 0 })}
   </section>`;
 }
 
 /** The hosts of all waves by name, closed at first. */
-function memberTable(hosts: RolloutHosts['hosts'], now: number): TemplateResult {
+function memberTable(
+  { env, waves }: Rollout,
+  hosts: RolloutHosts['hosts'],
+  { visit, now, maySkipHosts }: { visit: Visit; now: number; maySkipHosts: boolean },
+): TemplateResult {
   const columns: Column<RolloutHosts['hosts'][number]>[] = [
     { heading: 'Wave', cell: ({ wave }) => wave },
-    {
-      heading: 'Host',
-      cell: ({ id, host_name, site }) => html`<a href=${hrefOf('backend', { id })}>${host_name ?? site}</a>`,
-    },
+    { heading: 'Host', cell: (host) => html`<a href=${hrefOf('backend', { id: host.id })}>${hostName(host)}</a>` },
+    { heading: 'Site', cell: ({ site }) => site },
     { heading: 'Status', cell: ({ status }) => (status === 'failed' ? toneBadge('bad', status) : status) },
     { heading: 'Last seen', cell: ({ last_seen_at }) => (last_seen_at === null ? '–' : timeAgo(last_seen_at, now)) },
     { heading: 'Deferred by', cell: ({ deferred_by }) => deferred_by ?? '–' },
+    {
+      heading: 'Action',
+      cell: (host) =>
+        maySkipHosts && maySkip(host.status)
+          ? html`<button aria-label=${`Skip ${hostName(host)}`} @click=${() => askToSkip(env, host, visit)}>
+              Skip
+            </button>`
+          : nothing,
+    },
   ];
   const rows = table({ caption: 'Hosts by wave', columns, rows: hosts, keyOf: ({ id }) => id, empty: emptyState('') });
+  const total = waves.reduce((sum, wave) => sum + wave.hosts, 0);
   return html`<details>
     <summary>Hosts of each wave</summary>
+    ${
+      hosts.length >= total
+        ? nothing
+        : html`<p>
+            Only the first ${hosts.length} of ${total.toLocaleString('en')} hosts. For one wave:
+            <code>deployctl rollout hosts ${env} --wave N</code>
+          </p>`
+    }
     ${rows}
   </details>`;
 }
 
+function askToSkip(env: string, host: RolloutHosts['hosts'][number], { ask, api }: Visit): void {
+  const name = hostName(host);
+  ask({
+    title: `Skip ${name}?`,
+    body: html`<p>The rollout does not wait for it, and ignores its failures until it succeeds.</p>`,
+    confirm: 'Skip',
+    done: `The rollout skips ${name}.`,
+    work: () => api.skipHost(env, host.id),
+  });
+}
+
 function awaitedHosts({ awaited_hosts }: Rollout): TemplateResult | typeof nothing {
   if (awaited_hosts.length === 0) return nothing;
-  return html`<p>The wave waits for: ${awaited_hosts.map(({ host_name, site }) => host_name ?? site).join(', ')}</p>`;
+  return html`<p>The wave waits for: ${awaited_hosts.map(hostName).join(', ')}</p>`;
 }
 
 /** Links for troubleshooting. */
@@ -325,34 +369,8 @@ function failedHosts({ failed_hosts }: Rollout): TemplateResult | typeof nothing
   if (failed_hosts.length === 0) return nothing;
   return html`<p>
     What their last ticks tell:
-    ${failed_hosts.map(
-      ({ id, host_name, site }) => html`<a class="button" href=${hrefOf('backend', { id })}>${host_name ?? site}</a> `,
-    )}
+    ${failed_hosts.map((host) => html`<a class="button" href=${hrefOf('backend', { id: host.id })}>${hostName(host)}</a> `)}
   </p>`;
-}
-
-type NumberedWave = Rollout['waves'][number] & { number: number };
-
-function waveTable({ waves, started }: Rollout): TemplateResult {
-  const columns: Column<NumberedWave>[] = [
-    { heading: 'Wave', cell: ({ number }) => number },
-    { heading: 'Takes', cell: waveWords },
-    { heading: 'Progress', cell: (wave) => progressOf(wave, started) },
-    { heading: 'Succeeded', isNumber: true, cell: ({ succeeded }) => succeeded },
-    { heading: 'Failed', isNumber: true, cell: ({ failed }) => (failed > 0 ? toneBadge('bad', String(failed)) : 0) },
-    { heading: 'Waiting', isNumber: true, cell: ({ waiting }) => waiting },
-    { heading: 'Excused', isNumber: true, cell: ({ excused }) => excused },
-    { heading: 'Offline', isNumber: true, cell: ({ offline, absent }) => offline + absent },
-  ];
-  const rows = waves.map((wave, index) => ({ ...wave, number: index + 1 }));
-  return table({ caption: 'Waves', columns, rows, keyOf: ({ number }) => String(number), empty: emptyState('') });
-}
-
-function progressOf({ number, hosts, succeeded }: NumberedWave, started: number): unknown {
-  if (number > started) return html`<span class="faint">not started (${hosts})</span>`;
-  return html`<span class="waves"
-    ><progress max=${hosts} value=${succeeded} aria-label="Wave ${number}"></progress> ${succeeded} of ${hosts}</span
-  >`;
 }
 
 const words: Record<RolloutAct, string> = { halt: 'Halt', resume: 'Resume', pass: 'Pass the gate', abort: 'Abort' };
