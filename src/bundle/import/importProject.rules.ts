@@ -223,10 +223,12 @@ export function secretLines({ manifest, secretSources }: ImportedBundle, directo
     ...{ variable: secret.var, field: secret.field, key: secret.path.split('/').at(-1) ?? secret.path },
     from: secretSources.get(secret.var),
   }));
-  const shared = Map.groupBy(all, ({ from }) => (from?.isEnvFile === true ? from.path : null));
+  const envFileOf = ({ from }: (typeof all)[number]) => (from?.isEnvFile === true ? from.path : null);
+  const envFiles = [...new Set(all.map(envFileOf))];
+  const shared = envFiles.map((path) => [path, all.filter((each) => envFileOf(each) === path)] as const);
   const { env } = manifest;
   const fileOf = (path: string) => shellWord(path.startsWith('/') ? path : `${directory}/${normalizeRelative(path)}`);
-  return [...shared].flatMap(([envFile, secrets]) => {
+  return shared.flatMap(([envFile, secrets]) => {
     if (envFile === null)
       return secrets.map(({ key, field, variable, from }) => {
         const file = from === undefined ? '' : ` --from-file ${fileOf(from.path)}`;

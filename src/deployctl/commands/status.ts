@@ -127,7 +127,7 @@ async function showAll(session: Session): Promise<Result> {
   };
 }
 
-/** Map.groupBy, which Node.js 20 does not have. */
+/** Groups items by a key. Node.js 20 has no such function. */
 function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
