@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { constants, type PerformanceNodeEntry, PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemorySweep, createSweepSchedule, wipe } from './memory.ts';
@@ -22,8 +23,7 @@ describe('a memory sweep', () => {
       const before = process.getActiveResourcesInfo();
       sweep(tokenOnly);
       expect(process.getActiveResourcesInfo()).toEqual(before);
-      await sleep(600);
-      return sweeps.take();
+      return sweeps.next();
     };
     expect([await isSwept(true), await isSwept(true), await isSwept(false)]).toEqual([true, false, true]);
   });
@@ -35,16 +35,18 @@ function observeSweeps() {
     const detail = (collection as PerformanceNodeEntry).detail as { flags: number };
     return detail.flags === constants.NODE_PERFORMANCE_GC_FLAGS_ALL_AVAILABLE_GARBAGE;
   };
-  let swept = false;
+  const seen = new EventEmitter();
   const observer = new PerformanceObserver((list) => {
-    swept ||= list.getEntries().some(isSweep);
+    if (list.getEntries().some(isSweep)) seen.emit('sweep');
   });
   observer.observe({ entryTypes: ['gc'] });
   return {
-    take: () => {
-      const taken = swept;
-      swept = false;
-      return taken;
+    /** False if there is none for much longer than a sweep is delayed. */
+    next: async () => {
+      const ended = new AbortController();
+      const { signal } = ended;
+      const late = sleep(3000, false, { signal });
+      return Promise.race([once(seen, 'sweep').then(() => true), late]).finally(() => ended.abort());
     },
     [Symbol.dispose]: () => observer.disconnect(),
   };
