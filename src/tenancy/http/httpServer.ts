@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttpServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
@@ -25,11 +25,33 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
   };
   const secure = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], handshakeTimeout: headMs } as const;
   return (handler) => {
+    const listener = limitPipelining(handler);
     const server: Server =
-      tls === null ? createHttpServer(options, handler) : createHttpsServer({ ...options, ...secure, ...tls }, handler);
+      tls === null
+        ? createHttpServer(options, listener)
+        : createHttpsServer({ ...options, ...secure, ...tls }, listener);
     server.maxConnections = connections;
     server.timeout = stallMs;
     return server;
+  };
+}
+
+/**
+ * Largest number of requests without an answer on one connection. Agents, browsers and proxies send the next request
+ * after the answer. Without a limit, one packet holds hundreds of requests, which the server would begin at once.
+ */
+const MAX_PIPELINED = 4;
+
+/** Closes a connection that sends too many requests without waiting for answers. */
+function limitPipelining(handler: RequestListener): RequestListener {
+  const unanswered = new WeakMap<Socket, number>();
+  return (request, response) => {
+    const { socket } = request;
+    const count = (unanswered.get(socket) ?? 0) + 1;
+    if (count > MAX_PIPELINED) return void socket.destroy();
+    unanswered.set(socket, count);
+    response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
+    handler(request, response);
   };
 }
 
