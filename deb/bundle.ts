@@ -1,11 +1,9 @@
 import { rename } from 'node:fs/promises';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { loadBrowserProgram } from '../src/tenancy/console/browserProgram.ts';
-import { consolePlugin } from './program/consolePlugin.ts';
 import { stubPlugin } from './program/stubPlugin.ts';
 import { runScript } from './userError.ts';
-import { validatorPlugin } from './program/validatorPlugin.ts';
-import { bundleWorker, workerPlugin } from './program/workerPlugin.ts';
+import { bundleWorker, consolePlugin, validatorPlugin, workerPlugin } from './program/plugins.ts';
 
 /** Ends a program with a clear line on a Node.js that lacks its parts; the directive must stay the first statement. */
 const bannerOf = (program: string, least: number, exit: number) => ({

@@ -10,10 +10,9 @@ import { bundleProgram, ctlBundleOptions, type ProgramBundle } from './bundle.ts
 import { ctlControl, librariesOf, tenancyControl, type ControlTexts } from './control.ts';
 import { buildDebFile } from './debFile.ts';
 import { writeDigest } from './digest.ts';
-import { ctlPage } from './docs/ctlPage.ts';
 import type { DocumentedProgram } from './docs/programDocs.ts';
 import { programDocs } from './docs/programDocs.ts';
-import { tenancyConfigPage, tenancyPage } from './docs/tenancyPages.ts';
+import { ctlPage, tenancyConfigPage, tenancyPage } from './docs/servicePages.ts';
 import { currentPackageVersion, readChangelog } from './packageVersion.ts';
 import { tenancyPayload, tenancyScripts, type Payload } from './payload.ts';
 import { buildPlainExecutable } from './program/executable.ts';

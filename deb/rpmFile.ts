@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Architecture } from './architecture.ts';
 import { agentControl, maintainer } from './control.ts';
 import type { Compression } from './debFile.ts';
-import { rpmChangelog } from './docs/rpmChangelog.ts';
+import { rpmChangelog } from './docs/changelogs.ts';
 import type { ChangelogEntry, PackageVersion } from './packageVersion.ts';
 import { writePayload, type Payload } from './payload.ts';
 

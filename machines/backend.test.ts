@@ -1,5 +1,5 @@
 import { backend, finishingSteps, newBackend, nextBackend, type BackendEvent, type BackendState } from './backend.ts';
-import { graphOf } from './draw/graph.ts';
+import { graphOf } from './graph.ts';
 
 const retire = (force = false) => ({ type: 'RETIRE', force, purgeVolumes: false }) as const;
 const reveal = { type: 'REVEAL_KIT' } as const;

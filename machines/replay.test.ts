@@ -9,7 +9,7 @@ import {
 import * as facts from '../fixtures/suites/spec/tickFacts.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
-import { graphOf } from './draw/graph.ts';
+import { graphOf } from './graph.ts';
 import { endingNames } from './endings.ts';
 import { Fault, plainOutcome } from './fault.ts';
 import { loop } from './loop.ts';

@@ -1,4 +1,4 @@
-import { graphOf } from './draw/graph.ts';
+import { graphOf } from './graph.ts';
 import {
   newRollout,
   nextRollout,

@@ -2,7 +2,7 @@ import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { apply, applyLine } from './apply.ts';
 import { backend } from './backend.ts';
 import { down } from './down.ts';
-import { graphOf } from './draw/graph.ts';
+import { graphOf } from './graph.ts';
 import { loop } from './loop.ts';
 import { rollout } from './rollout.ts';
 import { tick } from './tick.ts';

@@ -7,7 +7,7 @@ import { transitionRows } from '../fixtures/suites/spec/transitionTable.ts';
 import { formatIgnoredPurge, mayRemoveVolumes } from '../src/agent/release/volumes.rules.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
-import { graphOf } from './draw/graph.ts';
+import { graphOf } from './graph.ts';
 import { commandEndings, endings } from './endings.ts';
 import { failedFault, Fault, offlineFault, refusedFault } from './fault.ts';
 import { tick } from './tick.ts';

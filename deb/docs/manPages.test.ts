@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { agentConfigPage, agentPage } from './agentPages.ts';
-import { ctlPage } from './ctlPage.ts';
-import { configPage, programPage } from './manPages.ts';
-import { toRoff } from './roff.ts';
-import { tenancyConfigPage, tenancyPage } from './tenancyPages.ts';
+import { configPage, entryOf, programPage, titleOf, toRoff } from './manPages.ts';
+import { ctlPage, tenancyConfigPage, tenancyPage } from './servicePages.ts';
 
 const packageVersion = { version: '1.2.3', date: new Date('2026-01-02T03:04:05Z') };
 
@@ -49,3 +47,22 @@ it.each([{ about: agentConfigPage }, { about: tenancyConfigPage }])(
     expect(entries.filter((entry) => !page.includes(entry))).toEqual([]);
   },
 );
+
+it.each([
+  ['a `--once` b', 'a \\fB\\-\\-once\\fR b'],
+  ['.SH is not a heading', '\\&.SH is not a heading'],
+  ["two\n'lines", "two\n\\&'lines"],
+  ['C:\\path', 'C:\\epath'],
+  ['the system’s 4 … 30', "the system's 4 ... 30"],
+])('escapes %j', (text, written) => {
+  expect(toRoff(text)).toBe(written);
+});
+
+it('puts several paragraphs under one tag', () => {
+  expect(entryOf('key', 'one', 'two')).toBe('.TP\n.B key\none\n.IP\ntwo');
+});
+
+it('gives a page the date of its version', () => {
+  const title = titleOf('DEPLOYD', 1, { version: '1.2.3', date: new Date('2026-01-02T03:04:05Z') });
+  expect(title).toContain('.TH DEPLOYD 1 2026-01-02 "deployd 1.2.3"');
+});

@@ -9,7 +9,7 @@ interface CompilerOptions extends Options {
 
 /**
  * Compiles schemas to validators. Only a `…Validator.ts` or a `…Validators.ts` calls it: the bundler replaces those by the
- * compiled code, with neither ajv nor typebox (deb/program/validatorPlugin.ts).
+ * compiled code, with neither ajv nor typebox (deb/program/plugins.ts).
  */
 export function schemaCompiler({ split = [], ...options }: CompilerOptions = {}) {
   const ajv = new Ajv({

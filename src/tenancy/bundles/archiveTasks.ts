@@ -82,7 +82,7 @@ async function sideOf(archive: ComparedArchive, signal: AbortSignal): Promise<Di
   return diffSideOf(await archiveTasks.read(archive, signal), signal);
 }
 
-/** The program of a thread; the package replaces this module with the text of its bundle (deb/program/workerPlugin.ts). */
+/** The program of a thread; the package replaces this module with the text of its bundle (deb/program/plugins.ts). */
 export const archiveProgram: URL | string = new URL(import.meta.url);
 
 /** The parts of an error that the service needs. */

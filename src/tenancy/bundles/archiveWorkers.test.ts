@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { bundleOptions } from '../../../deb/bundle.ts';
-import { bundleWorker } from '../../../deb/program/workerPlugin.ts';
+import { bundleWorker } from '../../../deb/program/plugins.ts';
 import { createPushScene } from '../../../fixtures/suites/tenancy/api/pushScene.ts';
 import { type Bundle, type BundleOptions, createBundle } from '../../../fixtures/world/bundles/bundle.ts';
 import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';

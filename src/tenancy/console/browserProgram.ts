@@ -14,7 +14,7 @@ export interface BrowserProgram {
 
 /**
  * Bundles src/console into one script and one style sheet. The package replaces this module with its result
- * (deb/program/consolePlugin.ts), so that a server bundles nothing.
+ * (deb/program/plugins.ts), so that a server bundles nothing.
  */
 export async function loadBrowserProgram(): Promise<BrowserProgram> {
   const { outputFiles, metafile } = await build({

@@ -8,7 +8,7 @@ import {
   measures,
   type Point,
   sublabelOf,
-} from './layout.ts';
+} from './graphLayout.ts';
 
 /** A graph as text for a terminal: states with description and edges, endings with exit codes. */
 export function textOf(graph: Graph): string {

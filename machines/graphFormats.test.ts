@@ -1,11 +1,11 @@
 import { Graphviz } from '@hpcc-js/wasm-graphviz';
-import { apply } from '../apply.ts';
-import { down } from '../down.ts';
-import { loop } from '../loop.ts';
-import { tick } from '../tick.ts';
-import { dotOf, svgOf, textOf } from './formats.ts';
+import { apply } from './apply.ts';
+import { down } from './down.ts';
+import { loop } from './loop.ts';
+import { tick } from './tick.ts';
+import { dotOf, svgOf, textOf } from './graphFormats.ts';
 import { edgesOf, graphOf } from './graph.ts';
-import { type Area, layoutOf } from './layout.ts';
+import { type Area, layoutOf } from './graphLayout.ts';
 
 describe.each([tick, apply, down, loop].map((machine) => ({ id: machine.id, graph: graphOf(machine) })))(
   'the pictures of $id',
