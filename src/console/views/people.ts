@@ -24,10 +24,12 @@ export const peoplePage: Page = async (visit) => {
   };
 };
 
+const methods: Record<Session['method'], string> = { openid: 'provider,', token: 'token of' };
+
 function sessionTable(sessions: readonly Session[], visit: Visit, now: number): TemplateResult {
   const columns: Column<Session>[] = [
     { heading: 'Who', cell: ({ name, current }) => html`${name} ${current ? toneBadge('good', 'this one') : ''}` },
-    { heading: 'At the provider', cell: ({ subject }) => html`<code>${subject}</code>` },
+    { heading: 'Signed in by', cell: ({ method, subject }) => html`${methods[method]} <code>${subject}</code>` },
     { heading: 'Role', cell: ({ role, envs }) => roleText(role, envs) },
     { heading: 'From', cell: ({ address }) => address },
     { heading: 'Last used', cell: ({ last_used_at }) => timeAgo(last_used_at, now) },

@@ -1,19 +1,23 @@
-import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, type ApiErrorFields } from '../core/apiError.rules.ts';
-import type { Operator } from '../core/permission.rules.ts';
+import type { ApiErrorFields } from '../core/apiError.rules.ts';
+import { countedAddress, RateLimiter } from '../core/limiter.ts';
+import { type Operator, tokenIssuer } from '../core/permission.rules.ts';
 import { errorFields } from '../http/errors.ts';
-import { cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/responses.ts';
-import { authenticateSession, type SessionDependencies, signOut, viewCaller } from '../people/authenticate.ts';
+import { callUseOf, cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/responses.ts';
+import { authenticateSession, type SessionDependencies, viewCaller } from '../people/authenticate.ts';
 import {
   beginSignIn,
   callbackPath,
   consolePath,
   finishSignIn,
+  mayKeepSessions,
+  returnPath,
   scriptPath,
   SIGN_IN_MS,
   signedOutPath,
   signInPath,
+  signInWithToken,
+  signOut,
   signOutPath,
   stylePath,
 } from '../people/sessions.ts';
@@ -34,7 +38,11 @@ export function registerConsole(app: FastifyInstance, deps: SessionDependencies)
       const caching = reply.getHeader('cache-control');
       void reply.headers({ ...securityHeaders, ...(caching !== undefined && { 'cache-control': caching }) });
     });
-    scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null));
+    scope.removeAllContentTypeParsers();
+    const parsing = { parseAs: 'string', bodyLimit: MAX_FORM_BYTES } as const;
+    scope.addContentTypeParser<string>('application/x-www-form-urlencoded', parsing, (_request, body, done) =>
+      done(null, new URLSearchParams(body)),
+    );
     let loading: Promise<BrowserProgram> | undefined;
     const load = () => (loading ??= loadBrowserProgram());
     addAssets(scope, load);
@@ -42,16 +50,22 @@ export function registerConsole(app: FastifyInstance, deps: SessionDependencies)
     const addresses = new RateLimiter(limits.address, deps.clock);
     addSignOut(scope, deps, addresses);
     addSignIn(scope, deps, addresses);
+    for (const path of ['/', consolePath.slice(0, -1)])
+      scope.get(path, page, async (_request, reply) => redirect(deps, reply, consolePath));
   });
 }
+
+/** Larger than the form of a sign-in with every address that it may lead back to. */
+const MAX_FORM_BYTES = 8192;
 
 /** The browser program selects its page by the rest of the path. */
 function addShell(scope: FastifyInstance, deps: SessionDependencies, load: () => Promise<BrowserProgram>): void {
   scope.get(`${consolePath}*`, page, async (request, reply) => {
     const secret = cookieOf(request, sessionCookie);
-    const person = secret === undefined ? null : await authenticateSession(deps, secret);
+    const use = { ...callUseOf(request), isChange: false };
+    const person = secret === undefined ? null : await authenticateSession(deps, secret, use);
     request.operator = person;
-    if (person === null) return send(reply.code(401), signedOutPage(request.url, null));
+    if (person === null) return send(reply.code(401), signInPage(deps, { returnTo: request.url }));
     const { version } = await load();
     return reply.type('text/html; charset=utf-8').send(shellOf(person, version));
   });
@@ -62,7 +76,7 @@ function addSignOut(scope: FastifyInstance, deps: SessionDependencies, addresses
     // This may call the provider.
     addresses.take(countedAddress(request.ip));
     const url = await (deps.identityProvider?.signOutUrl().catch(() => null) ?? null);
-    return send(reply, signedOutPage(consolePath, url));
+    return send(reply, signInPage(deps, { title: 'Signed out', returnTo: consolePath, providerSignOut: url }));
   });
   scope.post(signOutPath, page, async (request, reply) => {
     requireSameOrigin(request.headers, deps.settings.public_url);
@@ -76,8 +90,10 @@ function addSignIn(scope: FastifyInstance, deps: SessionDependencies, addresses:
   const people = new RateLimiter(limits.person, deps.clock);
   scope.get<{ Querystring: { return_to?: string | string[] } }>(signInPath, page, async (request, reply) => {
     addresses.take(countedAddress(request.ip));
-    const { return_to: wish } = request.query;
-    const { url, kept } = await beginSignIn(deps, typeof wish === 'string' ? wish : undefined);
+    const { return_to: given } = request.query;
+    const wish = typeof given === 'string' ? given : undefined;
+    if (deps.identityProvider === null) return send(reply, signInPage(deps, { returnTo: returnPath(wish) }));
+    const { url, kept } = await beginSignIn(deps, wish);
     void reply.header('set-cookie', setCookie(signInCookie, kept, SIGN_IN_MS / 1000));
     return reply.redirect(url, 303);
   });
@@ -89,12 +105,31 @@ function addSignIn(scope: FastifyInstance, deps: SessionDependencies, addresses:
       ...{ query: new URL(request.url, deps.settings.public_url).search, kept: cookieOf(request, signInCookie) },
       ...{ address: request.ip, requestId: request.id, limit: (subject) => people.take(subject) },
     });
-    // The new cookie replaces the previous session's cookie, so that session could no longer be ended from this
-    // browser.
-    await endSessionOf(deps, request);
-    void reply.header('set-cookie', setCookie(sessionCookie, secret, deps.settings.session.lifetime_s));
-    return redirect(deps, reply, returnTo);
+    return beginSession(deps, { request, reply }, { secret, returnTo });
   });
+  // A page of another site could otherwise sign people in as somebody else. This is checked before the body is read.
+  const onRequest = async ({ headers }: FastifyRequest) => requireSameOrigin(headers, deps.settings.public_url);
+  scope.post<{ Body?: URLSearchParams }>(signInPath, { ...page, onRequest }, async (request, reply) => {
+    addresses.take(countedAddress(request.ip));
+    const token = request.body?.get('token')?.trim() ?? '';
+    const returnTo = returnPath(request.body?.get('return_to') ?? undefined);
+    const limit = (subject: string) => people.take(`${tokenIssuer} ${subject}`);
+    const secret = await signInWithToken(deps, { token, limit, ...callUseOf(request) });
+    if (secret === null) return send(reply.code(401), signInPage(deps, { returnTo, isWrong: true }));
+    return beginSession(deps, { request, reply }, { secret, returnTo });
+  });
+}
+
+/** Gives a browser a new session, and leads to a page of the console. */
+async function beginSession(
+  deps: SessionDependencies,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { secret, returnTo }: { secret: string; returnTo: string },
+): Promise<FastifyReply> {
+  // The new cookie replaces the previous session's cookie, so that session could no longer be ended from this browser.
+  await endSessionOf(deps, request);
+  void reply.header('set-cookie', setCookie(sessionCookie, secret, deps.settings.session.lifetime_s));
+  return redirect(deps, reply, returnTo);
 }
 
 async function endSessionOf(deps: SessionDependencies, request: FastifyRequest): Promise<void> {
@@ -112,14 +147,15 @@ function redirect({ settings }: SessionDependencies, reply: FastifyReply, path: 
 }
 
 function sendError(
-  { log }: SessionDependencies,
+  deps: SessionDependencies,
   error: Error,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
 ): FastifyReply {
   const fields = errorFields(error);
-  if (fields.status >= 500) log('warn', `a page has failed: ${error.message}`, { request_id: request.id });
+  if (fields.status >= 500) deps.log('warn', `a page has failed: ${error.message}`, { request_id: request.id });
   if (fields.retryAfterS !== undefined) void reply.header('retry-after', fields.retryAfterS);
-  return send(reply.code(fields.status), errorPage(fields, request.id));
+  const signIn = signInWays(deps, { returnTo: consolePath });
+  return send(reply.code(fields.status), errorPage(fields, request.id, signIn));
 }
 
 /**
@@ -137,64 +173,6 @@ const securityHeaders = {
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-store',
 };
-
-/** Largest number of addresses or people that are counted at once; one more replaces the oldest. */
-const MAX_KEYS = 10_000;
-
-/** Number of actions that are allowed in a time window. */
-interface RateLimit {
-  times: number;
-  windowMs: number;
-}
-
-/** Counts actions of each address or person in fixed time windows, in this process. */
-export class RateLimiter {
-  readonly #counts = new Map<string, { since: number; count: number }>();
-  readonly #limit: RateLimit;
-  readonly #clock: () => number;
-
-  constructor(limit: RateLimit, clock: () => number) {
-    this.#limit = limit;
-    this.#clock = clock;
-  }
-
-  /** Counts one more action; throws 429 with the seconds until the window ends if there are too many. */
-  take(key: string): void {
-    const { times, windowMs } = this.#limit;
-    const now = this.#clock();
-    const known = this.#counts.get(key);
-    // If the clock went back by more than a window, start a new window instead of waiting for the old time.
-    const lasts = known !== undefined && Math.abs(now - known.since) < windowMs;
-    const window = lasts ? known : { since: now, count: 0 };
-    if (window !== known) this.#begin(key, window);
-    window.count++;
-    if (window.count <= times) return;
-    const retryAfterS = Math.max(1, Math.ceil((window.since + windowMs - now) / 1000));
-    throw new ApiError({
-      status: 429,
-      code: 'TOO_MANY_SIGN_INS',
-      message: 'too many sign-ins; try again later',
-      retryAfterS,
-    });
-  }
-
-  #begin(key: string, window: { since: number; count: number }): void {
-    this.#counts.delete(key);
-    const [first] = this.#counts.keys();
-    if (first !== undefined && this.#counts.size >= MAX_KEYS) this.#counts.delete(first);
-    this.#counts.set(key, window);
-  }
-}
-
-/** Address to count by: an IPv6 /64 counts as one address, because one customer has all of it. */
-export function countedAddress(address: string): string {
-  if (!isIPv6(address) || address.startsWith('::ffff:')) return address;
-  const [head = '', tail] = address.split('::');
-  const left = head.split(':').filter(Boolean);
-  const right = tail?.split(':').filter(Boolean) ?? [];
-  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
-  return [...left, ...Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':');
-}
 
 /** Serves the console's script and style sheet. A browser caches the version that its page names. */
 function addAssets(scope: FastifyInstance, load: () => Promise<BrowserProgram>): void {
@@ -277,23 +255,29 @@ function frameOf(title: string, head: Html, body: Html): string {
     </html>`.text;
 }
 
-/** The sign-in page, which leads back to a page afterwards. */
-function signedOutPage(returnTo: string, providerSignOut: string | null): Page {
-  const other = providerSignOut && html`<p><a href="${providerSignOut}">Sign out of the identity provider too</a></p>`;
-  return {
-    title: 'Signed out',
-    body: html`<p>${signInLink(returnTo)}</p>
-      ${other}`,
-  };
+interface SignInOptions {
+  title?: string;
+  /** The page to open afterwards. */
+  returnTo: string;
+  providerSignOut?: string | null;
+  /** Whether the token that was sent is not valid. */
+  isWrong?: boolean;
 }
 
-/** An error page with a link back. */
-function errorPage({ code, message, status }: ApiErrorFields, requestId: string): Page {
+/** The sign-in page, which leads back to a page afterwards. */
+function signInPage(deps: SessionDependencies, options: SignInOptions): Page {
+  const { title = 'Sign in', providerSignOut = null } = options;
+  const other = providerSignOut && html`<p><a href="${providerSignOut}">Sign out of the identity provider too</a></p>`;
+  return { title, body: html`${signInWays(deps, options)} ${other}` };
+}
+
+/** An error page with a way back. */
+function errorPage({ code, message, status }: ApiErrorFields, requestId: string, signIn: Html): Page {
   return {
     title: titles[status] ?? 'This did not work',
     body: html`<p>${message}</p>
       <p><small>${code} · request ${requestId}</small></p>
-      <p>${signInLink('')}</p>`,
+      ${signIn}`,
   };
 }
 
@@ -304,9 +288,46 @@ const titles: Record<number, string> = {
   503: 'Not available at the moment',
 };
 
-function signInLink(returnTo: string): Html {
-  const query = returnTo === '' ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
-  return html`<a class="button" href="${signInPath}${query}">Sign in</a>`;
+/** The ways to sign in here: at the provider, if there is one, and with a token. */
+function signInWays(deps: SessionDependencies, { returnTo, isWrong = false }: SignInOptions): Html {
+  if (!mayKeepSessions(deps))
+    return html`<p>People cannot sign in here: <code>public_url</code> is not https, or has a path. Use deployctl.</p>`;
+  const form = tokenForm(returnTo, isWrong);
+  if (deps.identityProvider === null) return form;
+  const query = encodeURIComponent(returnTo);
+  return html`<p><a class="button" href="${signInPath}?return_to=${query}">Sign in</a></p>
+    <h2>With a token</h2>
+    ${form}`;
+}
+
+/** A plain form, which works without scripts. Password managers may store the token, as they store passwords. */
+function tokenForm(returnTo: string, isWrong: boolean): Html {
+  const error = html`<p class="notice bad" role="alert" id="wrong">
+    This token is not valid: it is mistyped, has expired or was revoked.
+  </p>`;
+  const wrong = isWrong
+    ? html`aria-invalid="true" aria-describedby="wrong token-hint"`
+    : html`aria-describedby="token-hint"`;
+  return html`<form class="sign-in" method="post" action="${signInPath}">
+    ${isWrong ? error : null}
+    <input type="hidden" name="return_to" value="${returnTo}" />
+    <label
+      >Operator token
+      <input
+        type="password"
+        name="token"
+        required
+        maxlength="200"
+        autocomplete="current-password"
+        autocapitalize="off"
+        spellcheck="false"
+        ${wrong}
+    /></label>
+    <p class="hint" id="token-hint">
+      It begins with <code>dpo_</code>. The session ends at the latest when the token does.
+    </p>
+    <p><button class="primary">Sign in with the token</button></p>
+  </form>`;
 }
 
 /** The pages of the navigation. */

@@ -1,6 +1,7 @@
+import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { LookUpBearer } from '../keys/bearerCache.ts';
-import { overloaded } from './apiError.rules.ts';
+import { ApiError, overloaded } from './apiError.rules.ts';
 
 /** Runs `work` if a place is free; otherwise throws 503 `OVERLOADED`. */
 export type Limiter = <Result>(work: () => Promise<Result>) => Promise<Result>;
@@ -211,4 +212,62 @@ export class Admission {
     if (busy === 0) this.#busy.delete(name);
     else this.#busy.set(name, busy);
   }
+}
+
+/** Largest number of addresses or people that are counted at once; one more replaces the oldest. */
+const MAX_KEYS = 10_000;
+
+/** Number of actions that are allowed in a time window. */
+interface RateLimit {
+  times: number;
+  windowMs: number;
+}
+
+/** Counts actions of each address or person in fixed time windows, in this process. */
+export class RateLimiter {
+  readonly #counts = new Map<string, { since: number; count: number }>();
+  readonly #limit: RateLimit;
+  readonly #clock: () => number;
+
+  constructor(limit: RateLimit, clock: () => number) {
+    this.#limit = limit;
+    this.#clock = clock;
+  }
+
+  /** Counts one more action; throws 429 with the seconds until the window ends if there are too many. */
+  take(key: string): void {
+    const { times, windowMs } = this.#limit;
+    const now = this.#clock();
+    const known = this.#counts.get(key);
+    // If the clock went back by more than a window, start a new window instead of waiting for the old time.
+    const lasts = known !== undefined && Math.abs(now - known.since) < windowMs;
+    const window = lasts ? known : { since: now, count: 0 };
+    if (window !== known) this.#begin(key, window);
+    window.count++;
+    if (window.count <= times) return;
+    const retryAfterS = Math.max(1, Math.ceil((window.since + windowMs - now) / 1000));
+    throw new ApiError({
+      status: 429,
+      code: 'TOO_MANY_SIGN_INS',
+      message: 'too many sign-ins; try again later',
+      retryAfterS,
+    });
+  }
+
+  #begin(key: string, window: { since: number; count: number }): void {
+    this.#counts.delete(key);
+    const [first] = this.#counts.keys();
+    if (first !== undefined && this.#counts.size >= MAX_KEYS) this.#counts.delete(first);
+    this.#counts.set(key, window);
+  }
+}
+
+/** Address to count by: an IPv6 /64 counts as one address, because one customer has all of it. */
+export function countedAddress(address: string): string {
+  if (!isIPv6(address) || address.startsWith('::ffff:')) return address;
+  const [head = '', tail] = address.split('::');
+  const left = head.split(':').filter(Boolean);
+  const right = tail?.split(':').filter(Boolean) ?? [];
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
+  return [...left, ...Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':');
 }

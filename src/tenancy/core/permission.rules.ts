@@ -1,5 +1,5 @@
 import type { GroupRole } from '../config/configKeys.ts';
-import type { Role } from '../store/database.ts';
+import type { Role, SessionOwner } from '../store/database.ts';
 import { ApiError, notFound, type Thing } from './apiError.rules.ts';
 
 /** A role in some environments. */
@@ -72,14 +72,16 @@ export interface Operator {
   readonly permissions: readonly Permission[];
   /** Also those whose role does not suffice for the call; by default the same. */
   readonly everyPermission?: readonly Permission[];
-  /** Session of a signed-in person; a token has none. */
-  readonly session?: SessionIdentity;
+  /** Session in a browser; a token in a header has none. */
+  readonly session?: SessionOwner & { readonly id: string };
 }
 
-/** A session, and the person's identity at the OpenID provider. */
-interface SessionIdentity {
-  readonly id: string;
-  readonly subject: string;
+/** Issuer of sessions that were created with an operator's token. Issuers of providers are URLs. */
+export const tokenIssuer = 'token';
+
+/** The owner of a caller's sessions: its own session, or its token. */
+export function sessionOwner({ id, session }: Operator): SessionOwner {
+  return session ?? { issuer: tokenIssuer, subject: id };
 }
 
 /** The caller of an action, for the audit log. */
@@ -99,13 +101,17 @@ export interface RefusedAct extends AuditCaller {
   readonly result: string;
 }
 
-/** A call with a token, before it is run. */
-export interface TokenUse {
-  bearer: string;
+/** A call before it is run. */
+export interface CallUse {
   /** Method and route, such as `GET /v1/envs/:env`. */
   call: string;
   address: string;
   requestId: string;
+}
+
+/** A call with a token, before it is run. */
+export interface TokenUse extends CallUse {
+  bearer: string;
 }
 
 /**

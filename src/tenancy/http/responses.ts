@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { ApiError } from '../core/apiError.rules.ts';
-import type { TokenUse } from '../core/permission.rules.ts';
+import type { CallUse, TokenUse } from '../core/permission.rules.ts';
 import { ErrorBody } from '../../api/commonSchemas.ts';
 
 /** Codes of errors by status; several are separated by `, `. */
@@ -92,7 +92,7 @@ export function requireSameOrigin(headers: IncomingHttpHeaders, publicUrl: strin
   const site = headers['sec-fetch-site'];
   const isOwn = site === undefined ? headers.origin === new URL(publicUrl).origin : site === 'same-origin';
   if (isOwn) return;
-  const message = 'a session may do this from a page of the service only';
+  const message = 'a browser may do this from a page of the service only';
   throw new ApiError({ status: 403, code: 'CROSS_SITE_REFUSED', message });
 }
 
@@ -108,8 +108,12 @@ export function bearerOf({ headers }: FastifyRequest): string {
 
 /** The bearer token of a request and the call it is used for; throws 401 if there is none. */
 export function tokenUseOf(request: FastifyRequest): TokenUse {
-  const { method, ip: address, id: requestId, routeOptions } = request;
-  return { bearer: bearerOf(request), call: `${method} ${routeOptions.url ?? '-'}`, address, requestId };
+  return { bearer: bearerOf(request), ...callUseOf(request) };
+}
+
+/** The call of a request. */
+export function callUseOf({ method, ip: address, id: requestId, routeOptions }: FastifyRequest): CallUse {
+  return { call: `${method} ${routeOptions.url ?? '-'}`, address, requestId };
 }
 
 /** The 401 error for a bearer token that is not accepted. */

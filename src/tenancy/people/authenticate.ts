@@ -1,20 +1,28 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { TenancySettings } from '../config/configKeys.ts';
-import { notFound, overloaded } from '../core/apiError.rules.ts';
+import { overloaded } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService, personActor } from '../core/audit.ts';
 import type { LogLine } from '../core/log.ts';
 import {
-  type AuditCaller,
-  forbiddenReason,
+  type CallUse,
   knownGroups,
   leastRole,
   type Operator,
+  type Permission,
   permissionsOfGroups,
+  tokenIssuer,
   type TokenUse,
   visibleEnvs,
 } from '../core/permission.rules.ts';
-import { cookieOf, requireSameOrigin, sessionCookie, tokenUseOf, unauthenticated } from '../http/responses.ts';
+import {
+  callUseOf,
+  cookieOf,
+  requireSameOrigin,
+  sessionCookie,
+  tokenUseOf,
+  unauthenticated,
+} from '../http/responses.ts';
 import type { Sealer } from '../keys/keyRing.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, type KnownPerson, type PersonClaims, SignInError } from '../peers/identityProvider.ts';
@@ -25,6 +33,7 @@ import {
   deleteSession,
   envsOf,
   findOperator,
+  findOperatorById,
   findSession,
   isKnownDigest,
   recordOperatorUse,
@@ -53,14 +62,23 @@ const TOKEN_USE_KEPT_MS = 60_000;
  * recorded in the log and the audit log before it runs; it fails if the audit log cannot be written.
  */
 export async function authenticateOperator(deps: TokenDependencies, use: TokenUse): Promise<Operator | null> {
+  const row = await operatorOfToken(deps, use);
+  return row && { id: row.id, name: row.name, permissions: permissionsOf(row) };
+}
+
+/** The row of an operator by its token, like `authenticateOperator`. */
+export async function operatorOfToken(deps: TokenDependencies, use: TokenUse): Promise<OperatorRow | null> {
   const digest = digestOfToken(use.bearer);
   const isKnown = digest !== null && (await mayBeKnown(deps, digest));
   const row = isKnown ? await findOperator(deps.store, digest, deps.clock()) : null;
   if (row === null) return null;
   if (row.break_glass === 1) await tellBreakGlass(deps, row, use);
   await keepTokenUse(deps, row);
-  const { id, name, role, envs } = row;
-  return { id, name, permissions: [{ role, envs: envsOf(envs) }] };
+  return row;
+}
+
+function permissionsOf({ role, envs }: OperatorRow): Permission[] {
+  return [{ role, envs: envsOf(envs) }];
 }
 
 /** False for a token or cookie that does not exist. Throws 503 while too many unknown ones wait. */
@@ -80,7 +98,7 @@ export function viewCaller({ name, permissions }: Operator) {
 async function tellBreakGlass(
   deps: TokenDependencies,
   { name }: OperatorRow,
-  { call, address, requestId }: TokenUse,
+  { call, address, requestId }: CallUse,
 ): Promise<void> {
   deps.log('warn', `the break-glass token of ${name} is used: ${call}`, { request_id: requestId, address });
   const caller = { actor: name, act: 'operator.breakGlass', address, requestId };
@@ -102,27 +120,77 @@ async function keepTokenUse(
 /** Milliseconds between two updates of a session's last use. */
 const SESSION_USE_KEPT_MS = 30_000;
 
-/**
- * Finds the person of a session by its cookie value, and updates its last use; returns null if the session is over.
- * Throws like `personOf`.
- */
-export async function authenticateSession(deps: SessionDependencies, secret: string): Promise<Operator | null> {
-  const digest = digestOfSession(secret);
-  const isKnown = digest !== null && (await mayBeKnown(deps, digest));
-  const row = isKnown ? await findSession(deps.store, digest) : null;
-  const person = await personOf(deps, row);
-  if (row !== null && person !== null) await keepSessionUse(deps, row);
-  return person;
+/** A call with a session; reading calls change and reveal nothing. */
+interface SessionUse extends CallUse {
+  isChange: boolean;
 }
 
 /**
- * The person of a session; null if the session is over. Ends the session if none of the person's groups has a role any
- * more. Throws PeerError if the groups must be checked and the provider cannot be used.
+ * Finds the person of a session by its cookie value, and updates its last use; returns null if the session is over.
+ * Throws like `personOf`. A call with the session of an emergency token is recorded before it runs.
+ */
+export async function authenticateSession(
+  deps: SessionDependencies,
+  secret: string,
+  use: SessionUse,
+): Promise<Operator | null> {
+  const digest = digestOfSession(secret);
+  const isKnown = digest !== null && (await mayBeKnown(deps, digest));
+  const row = isKnown ? await findSession(deps.store, digest) : null;
+  const found = row && (await personWithToken(deps, row));
+  if (row === null || found === null) return null;
+  const { person, token } = found;
+  if (token?.break_glass === 1 && isRecorded(deps.clock(), row.id, use)) await tellBreakGlass(deps, token, use);
+  if (token !== null) await keepTokenUse(deps, token);
+  await keepSessionUse(deps, row);
+  return person;
+}
+
+/** Milliseconds in which a page repeats reading calls of an emergency token's session without another entry. */
+const REPEATS_MS = 60_000;
+/** Largest number of remembered reading calls; one more clears them all, which adds entries. */
+const MAX_READS = 1000;
+const recordedReads = new Map<string, number>();
+
+/** Whether a call is recorded: every change, and a reading call once a minute, because pages reload themselves. */
+function isRecorded(now: number, session: string, { call, isChange }: SessionUse): boolean {
+  if (isChange) return true;
+  const key = `${session} ${call}`;
+  if (Math.abs(now - (recordedReads.get(key) ?? -Infinity)) < REPEATS_MS) return false;
+  if (recordedReads.size >= MAX_READS) recordedReads.clear();
+  recordedReads.set(key, now);
+  return true;
+}
+
+/**
+ * The person of a session; null if the session is over. Ends the session if the person has no role any more, or if the
+ * token it was created with is not valid any more. Throws PeerError if the groups must be checked and the provider
+ * cannot be used.
  */
 export async function personOf(deps: SessionDependencies, found: SessionRow | null): Promise<Operator | null> {
-  const { settings, clock, identityProvider } = deps;
-  if (found === null || found.issuer !== identityProvider?.issuer) return null;
-  if (isSessionOver(found, settings.session, clock())) return null;
+  return (found && (await personWithToken(deps, found)))?.person ?? null;
+}
+
+/** The person of a session, with the operator of the token it was created with, if it was. */
+async function personWithToken(
+  deps: SessionDependencies,
+  found: SessionRow,
+): Promise<{ person: Operator; token: OperatorRow | null } | null> {
+  if (isSessionOver(found, deps.settings.session, deps.clock())) return null;
+  if (found.issuer !== tokenIssuer) {
+    const person = await personByProvider(deps, found);
+    return person && { person, token: null };
+  }
+  const token = await findOperatorById(deps.store, found.subject, deps.clock());
+  if (token === null) return end(deps, found, 'TOKEN_OVER');
+  const { id, issuer, subject } = found;
+  const person = { id, name: token.name, permissions: permissionsOf(token), session: { id, issuer, subject } };
+  return { person, token };
+}
+
+async function personByProvider(deps: SessionDependencies, found: SessionRow): Promise<Operator | null> {
+  const { settings, identityProvider } = deps;
+  if (found.issuer !== identityProvider?.issuer) return null;
   const row = await withCurrentGroups(deps, identityProvider, found);
   if (row === null) return null;
   const permissions = permissionsOfGroups(JSON.parse(row.groups) as string[], settings.oidc.roles);
@@ -130,8 +198,8 @@ export async function personOf(deps: SessionDependencies, found: SessionRow | nu
     await endByService(deps, row, 'NO_ROLE');
     return null;
   }
-  const { id, subject, name } = row;
-  return { id, name: personActor(name), permissions, session: { id, subject } };
+  const { id, issuer, subject, name } = row;
+  return { id, name: personActor(name), permissions, session: { id, issuer, subject } };
 }
 
 async function keepSessionUse(
@@ -212,40 +280,6 @@ async function end(deps: AuditDependencies, row: SessionRow, result: string): Pr
   return null;
 }
 
-/** True for administrators of all environments, who see and end the sessions of all people. */
-export function administersSessions({ permissions }: Operator): boolean {
-  return forbiddenReason(permissions, { role: 'admin', env: { every: true } }) === null;
-}
-
-/** Ends a session at once: one's own, or, as an administrator of all environments, any session. Throws 404. */
-export async function endSession(
-  deps: AuditDependencies,
-  { operator, caller, id }: { operator: Operator; caller: AuditCaller; id: string },
-): Promise<void> {
-  const subject = administersSessions(operator) ? null : operator.session?.subject;
-  if (subject === undefined) throw notFound('session');
-  await deps.store.transaction().execute(async (work) => {
-    const ended = await deleteSession(work, id, subject);
-    if (ended === null) throw notFound('session');
-    await addAuditEntry(work, auditEntry(deps, caller, { target: targetOf(ended), env: null }));
-  });
-}
-
-/** Ends the session of a cookie, if there is one, without calling the provider. */
-export async function signOut(
-  deps: AuditDependencies,
-  { secret, address, requestId }: { secret: string; address: string; requestId: string },
-): Promise<void> {
-  const digest = digestOfSession(secret);
-  const found = digest === null ? null : await findSession(deps.store, digest);
-  if (found === null) return;
-  const caller = { actor: personActor(found.name), act: 'session.end', address, requestId };
-  await deps.store.transaction().execute(async (work) => {
-    if ((await deleteSession(work, found.id, null)) === null) return;
-    await addAuditEntry(work, auditEntry(deps, caller, { target: targetOf(found), env: null }));
-  });
-}
-
 /** Ends a session whose person has lost access; `result` is the reason for the audit log. */
 async function endByService(deps: AuditDependencies, { id }: SessionRow, result: string): Promise<void> {
   await deps.store.transaction().execute(async (work) => {
@@ -256,12 +290,17 @@ async function endByService(deps: AuditDependencies, { id }: SessionRow, result:
   });
 }
 
+/** The name of a session's owner in the audit log: of the operator for a token, otherwise with a prefix. */
+export function sessionActor({ issuer, name }: Pick<SessionRow, 'issuer' | 'name'>): string {
+  return issuer === tokenIssuer ? name : personActor(name);
+}
+
 /**
- * A session in the audit log: its id, the person's name, and the person's id at the provider, because names can be
- * reassigned.
+ * A session in the audit log: its id, the owner's name, and the id of the person at the provider or of the operator,
+ * because names can be reassigned.
  */
-export function targetOf({ id, name, subject }: SessionRow): string {
-  return `${id} ${personActor(name)} ${subject}`;
+export function targetOf(session: Pick<SessionRow, 'id' | 'issuer' | 'name' | 'subject'>): string {
+  return `${session.id} ${sessionActor(session)} ${session.subject}`;
 }
 
 /**
@@ -281,7 +320,7 @@ export async function authenticateCaller(
     return operator;
   }
   if (isChange) requireSameOrigin(request.headers, deps.settings.public_url);
-  const person = await authenticateSession(deps, secret);
+  const person = await authenticateSession(deps, secret, { ...callUseOf(request), isChange });
   if (person === null) throw unauthenticated('the session is over');
   return person;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry, byService, isReservedActor } from '../core/audit.ts';
-import type { AuditCaller } from '../core/permission.rules.ts';
+import { type AuditCaller, tokenIssuer } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { OperatorRow, Role } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
@@ -9,6 +9,7 @@ import type { Store } from '../store/openStore.ts';
 import {
   addAuditEntry,
   addOperator,
+  deleteSessionsOf,
   envsOf,
   listOperators as selectOperators,
   lockAdmins,
@@ -90,7 +91,7 @@ export function newOperator(fields: OperatorFields, now: number): { row: Operato
   return { row, token };
 }
 
-/** Revokes the token of an operator at once; throws 404, and 409 for the last administrator of all environments. */
+/** Revokes the token of an operator and its sessions at once; throws 404, and 409 for the last administrator of all environments. */
 export async function revokeOperator(
   deps: AuditDependencies,
   { caller, id }: { caller: AuditCaller; id: string },
@@ -102,6 +103,7 @@ export async function revokeOperator(
     }
     const revoked = await revoke(work, id, deps.clock());
     if (revoked === null) throw notFound('operator');
+    await deleteSessionsOf(work, { issuer: tokenIssuer, subject: id });
     await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${revoked.name}`, env: null }));
   });
 }

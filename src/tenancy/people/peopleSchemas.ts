@@ -116,7 +116,10 @@ export const Session = Type.Object(
   {
     id: Uuid,
     name: Type.String({ description: 'As in the audit log; not unique.' }),
-    subject: Type.String({ description: 'The person as the OpenID provider knows them.' }),
+    method: Type.Enum(['openid', 'token'], { description: 'How it began.' }),
+    subject: Type.String({
+      description: 'The id of the person at the OpenID provider, or of the operator of the token.',
+    }),
     role: Nullable(Role),
     envs: Nullable(Type.Array(EnvName, { description: 'Null for all; none where the groups have no role.' })),
     address: Type.String(),

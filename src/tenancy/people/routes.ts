@@ -4,7 +4,7 @@ import type { Operator, Permission } from '../core/permission.rules.ts';
 import { DEFAULT_LIMIT } from '../../api/commonSchemas.ts';
 import { answer, eventStream, noContent, routesFor } from '../http/operatorRoute.ts';
 import { envsOf, findOperatorById, findSessionById } from '../store/people.ts';
-import { endSession, personOf, type SessionDependencies, viewCaller } from './authenticate.ts';
+import { personOf, type SessionDependencies, viewCaller } from './authenticate.ts';
 import { createOperator, listOperators, revokeOperator } from './people.ts';
 import {
   AuditLog,
@@ -17,7 +17,7 @@ import {
   SessionList,
   SessionParams,
 } from './peopleSchemas.ts';
-import { listSessions } from './sessions.ts';
+import { endSession, listSessions } from './sessions.ts';
 
 const route = routesFor<SessionDependencies>();
 
@@ -61,7 +61,7 @@ export const operatorAccountRoutes = [
     url: '/v1/operators/:id',
     role: 'admin',
     everyEnv: true,
-    summary: 'Revoke the token of an operator',
+    summary: 'Revoke the token of an operator, and end its sessions',
     params: OperatorParams,
     responses: { 204: null },
     errors: { 404: 'OPERATOR_NOT_FOUND', 409: 'LAST_ADMIN' },

@@ -1,8 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError } from '../core/apiError.rules.ts';
-import { auditEntry, personActor } from '../core/audit.ts';
+import { ApiError, notFound } from '../core/apiError.rules.ts';
+import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
-import { leastRole, type Operator, permissionsOfGroups, visibleEnvs } from '../core/permission.rules.ts';
+import {
+  type AuditCaller,
+  type CallUse,
+  forbiddenReason,
+  leastRole,
+  type Operator,
+  permissionsOfGroups,
+  sessionOwner,
+  tokenIssuer,
+  visibleEnvs,
+} from '../core/permission.rules.ts';
 import {
   type IdentityProvider,
   type KnownPerson,
@@ -10,14 +20,24 @@ import {
   SignInError,
   type SignInSecrets,
 } from '../peers/identityProvider.ts';
-import { addAuditEntry, insertSession, listSessions as selectSessions } from '../store/people.ts';
+import type { SessionOwner, SessionRow } from '../store/database.ts';
 import {
-  administersSessions,
+  addAuditEntry,
+  deleteSession,
+  envsOf,
+  findSession,
+  insertSession,
+  listOperators,
+  listSessions as selectSessions,
+} from '../store/people.ts';
+import {
   digestOfSession,
   groupsIn,
   isSessionOver,
   newSessionSecret,
+  operatorOfToken,
   refreshTokenSeal,
+  sessionActor,
   type SessionDependencies,
   targetOf,
 } from './authenticate.ts';
@@ -26,20 +46,69 @@ import type { Session } from './peopleSchemas.ts';
 /** Active sessions, newest first: one's own, or, for an administrator of all environments, all of them. */
 export async function listSessions(deps: SessionDependencies, operator: Operator): Promise<Session[]> {
   const { settings, clock, store } = deps;
-  const subject = administersSessions(operator) ? null : operator.session?.subject;
-  const rows = subject === undefined ? [] : await selectSessions(store, subject);
-  const current = rows.filter((row) => !isSessionOver(row, settings.session, clock()));
-  return current.map(({ id, name, subject: person, groups, address, created_at, last_used_at }) => {
-    const permissions = permissionsOfGroups(JSON.parse(groups) as string[], settings.oidc.roles);
+  const [rows, operators] = await Promise.all([
+    selectSessions(store, visibleOwner(operator)),
+    listOperators(store, clock()),
+  ]);
+  const tokens = new Map(operators.map((each) => [each.id, each]));
+  return rows.flatMap((row): Session[] => {
+    const isToken = row.issuer === tokenIssuer;
+    const token = isToken ? tokens.get(row.subject) : undefined;
+    if (isSessionOver(row, settings.session, clock()) || (isToken && token === undefined)) return [];
+    const permissions = token
+      ? [{ role: token.role, envs: envsOf(token.envs) }]
+      : permissionsOfGroups(JSON.parse(row.groups) as string[], settings.oidc.roles);
     const envs = visibleEnvs(permissions);
-    return {
-      ...{ id, name: personActor(name), subject: person, address, current: id === operator.session?.id },
-      role: permissions.length === 0 ? null : leastRole(permissions),
-      envs: envs && [...envs],
-      created_at: toTime(created_at),
-      last_used_at: toTime(last_used_at),
-      expires_at: toTime(created_at + settings.session.lifetime_s * 1000),
-    };
+    const { id, subject, address } = row;
+    return [
+      {
+        ...{ id, name: sessionActor(row), method: isToken ? 'token' : 'openid', subject, address },
+        current: id === operator.session?.id,
+        role: permissions.length === 0 ? null : leastRole(permissions),
+        envs: envs && [...envs],
+        created_at: toTime(row.created_at),
+        last_used_at: toTime(row.last_used_at),
+        expires_at: toTime(
+          Math.min(row.created_at + settings.session.lifetime_s * 1000, token?.expires_at ?? Infinity),
+        ),
+      },
+    ];
+  });
+}
+
+function administersSessions({ permissions }: Operator): boolean {
+  return forbiddenReason(permissions, { role: 'admin', env: { every: true } }) === null;
+}
+
+/** The owner of the sessions that a caller sees and may end; null for administrators of all environments, who may all. */
+function visibleOwner(operator: Operator): SessionOwner | null {
+  return administersSessions(operator) ? null : sessionOwner(operator);
+}
+
+/** Ends a session at once: one's own, or, as an administrator of all environments, any session. Throws 404. */
+export async function endSession(
+  deps: AuditDependencies,
+  { operator, caller, id }: { operator: Operator; caller: AuditCaller; id: string },
+): Promise<void> {
+  await deps.store.transaction().execute(async (work) => {
+    const ended = await deleteSession(work, id, visibleOwner(operator));
+    if (ended === null) throw notFound('session');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: targetOf(ended), env: null }));
+  });
+}
+
+/** Ends the session of a cookie, if there is one, without calling the provider. */
+export async function signOut(
+  deps: AuditDependencies,
+  { secret, address, requestId }: { secret: string; address: string; requestId: string },
+): Promise<void> {
+  const digest = digestOfSession(secret);
+  const found = digest === null ? null : await findSession(deps.store, digest);
+  if (found === null) return;
+  const caller = { actor: sessionActor(found), act: 'session.end', address, requestId };
+  await deps.store.transaction().execute(async (work) => {
+    if ((await deleteSession(work, found.id, null)) === null) return;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: targetOf(found), env: null }));
   });
 }
 
@@ -111,31 +180,83 @@ interface NewSession {
 }
 
 async function addSession(deps: SessionDependencies, { provider, person, callback }: NewSession): Promise<string> {
-  const { settings, sealer, store } = deps;
+  const { settings, sealer } = deps;
   const { claims, refreshToken } = person;
   const name = nameOf(claims, settings.oidc.name_claim);
   const groups = groupsIn(deps, person);
-  const secret = newSessionSecret();
   const id = randomUUID();
-  const now = deps.clock();
-  const row = {
-    ...{ id, secret_sha256: digestOfSession(secret) ?? '', issuer: provider.issuer, subject: claims.sub, name },
+  const { secret, row } = newSession(deps, {
+    ...{ id, issuer: provider.issuer, subject: claims.sub, name, address: callback.address },
     groups: JSON.stringify(groups),
     sealed_refresh_token: refreshToken && sealer.seal(refreshTokenSeal(id), refreshToken),
-    ...{ address: callback.address, created_at: now, last_used_at: now, checked_at: now, claimed_until: 0 },
-  };
-  const { address, requestId } = callback;
-  const caller = { actor: personActor(name), act: 'session.create', address, requestId };
-  const entry = auditEntry(deps, caller, { target: targetOf(row), env: null });
+  });
   if (groups.length === 0) {
-    await addAuditEntry(store, { ...entry, result: 'NO_ROLE' });
+    await addAuditEntry(deps.store, { ...createEntry(deps, row, callback), result: 'NO_ROLE' });
     throw refusal(403, 'NO_ROLE', `${name} is in no group that has a role here`);
   }
-  await store.transaction().execute(async (work) => {
-    await insertSession(work, row);
-    await addAuditEntry(work, entry);
-  });
+  await storeSession(deps, row, callback);
   return secret;
+}
+
+type OwnFields = 'id' | 'issuer' | 'subject' | 'name' | 'address' | 'groups' | 'sealed_refresh_token';
+type SignInCall = Pick<CallUse, 'address' | 'requestId'>;
+
+/** A session that begins now, and the value of its cookie, which the row does not contain. */
+function newSession(deps: SessionDependencies, own: Pick<SessionRow, OwnFields>): { secret: string; row: SessionRow } {
+  const secret = newSessionSecret();
+  const now = deps.clock();
+  const times = { created_at: now, last_used_at: now, checked_at: now, claimed_until: 0 };
+  return { secret, row: { ...own, secret_sha256: digestOfSession(secret) ?? '', ...times } };
+}
+
+function createEntry(deps: SessionDependencies, row: SessionRow, { address, requestId }: SignInCall) {
+  const caller = { actor: sessionActor(row), act: 'session.create', address, requestId };
+  return auditEntry(deps, caller, { target: targetOf(row), env: null });
+}
+
+async function storeSession(deps: SessionDependencies, row: SessionRow, call: SignInCall): Promise<void> {
+  await deps.store.transaction().execute(async (work) => {
+    await insertSession(work, row);
+    await addAuditEntry(work, createEntry(deps, row, call));
+  });
+}
+
+/** A sign-in with an operator's token. */
+interface TokenSignIn extends CallUse {
+  token: string;
+  /** Throws 429 if this operator has signed in too often. */
+  limit: (subject: string) => void;
+}
+
+/**
+ * Exchanges the token of an operator for a session, whose cookie value it returns; null if the token is not valid. The
+ * session ends with the token. Throws 404 where browsers would not keep the cookie.
+ */
+export async function signInWithToken(
+  deps: SessionDependencies,
+  { token, limit, ...call }: TokenSignIn,
+): Promise<string | null> {
+  if (!mayKeepSessions(deps))
+    throw refusal(404, 'SIGN_IN_UNAVAILABLE', 'people can sign in only where public_url is https:// without a path');
+  const operator = await operatorOfToken(deps, { bearer: token, ...call });
+  if (operator === null) {
+    const { requestId, address } = call;
+    deps.log('warn', 'a sign-in has failed: the token is not valid', { request_id: requestId, address });
+    return null;
+  }
+  limit(operator.id);
+  const { secret, row } = newSession(deps, {
+    ...{ id: randomUUID(), issuer: tokenIssuer, subject: operator.id, name: operator.name, address: call.address },
+    ...{ groups: '[]', sealed_refresh_token: null },
+  });
+  await storeSession(deps, row, call);
+  return secret;
+}
+
+/** Whether browsers keep the cookie of a session, and find the console at its path. */
+export function mayKeepSessions({ settings }: Pick<SessionDependencies, 'settings'>): boolean {
+  const { protocol, pathname } = new URL(settings.public_url);
+  return protocol === 'https:' && pathname === '/';
 }
 
 function providerOf({ identityProvider }: SessionDependencies): IdentityProvider {
@@ -166,7 +287,7 @@ export const scriptPath = '/console/console.js';
 export const stylePath = '/console/console.css';
 
 /** The page to open after a sign-in: the requested path if it is below the console, otherwise the first page. */
-function returnPath(wish: string | undefined): string {
+export function returnPath(wish: string | undefined): string {
   const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@-]*$/.test(wish);
   // A browser leaves the console by `..`, also if that is encoded.
   return isOwn && new URL(wish, 'https://any').pathname.startsWith(consolePath) ? wish : consolePath;

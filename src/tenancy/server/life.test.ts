@@ -6,6 +6,7 @@ import { kitTests } from '../../../fixtures/suites/tenancy/api/kitTests.ts';
 import { lifeTests } from '../../../fixtures/suites/tenancy/api/lifeTests.ts';
 import { restoreTests } from '../../../fixtures/suites/tenancy/api/restoreTests.ts';
 import { retentionTests } from '../../../fixtures/suites/tenancy/api/retentionTests.ts';
+import { tokenSignInTests } from '../../../fixtures/suites/tenancy/api/tokenSignInTests.ts';
 import { webhookTests } from '../../../fixtures/suites/tenancy/api/webhookTests.ts';
 import { startService } from '../../../fixtures/world/tenancy/service.ts';
 
@@ -18,3 +19,4 @@ describe('retention', () => retentionTests(startService));
 describe('webhooks', () => webhookTests(startService));
 describe('deliveries of webhooks', () => deliveryTests(startService));
 describe('events', () => eventTests(startService));
+describe('a sign-in with a token', () => tokenSignInTests(startService));

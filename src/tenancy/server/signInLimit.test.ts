@@ -1,4 +1,4 @@
-import { countedAddress, RateLimiter } from '../console/consoleRoutes.ts';
+import { countedAddress, RateLimiter } from '../core/limiter.ts';
 
 const refusedFor = (retryAfterS: number) =>
   expect.objectContaining({ fields: expect.objectContaining({ status: 429, retryAfterS }) as object }) as Error;

@@ -172,7 +172,7 @@ interface SessionTable {
   id: string;
   /** Hex sha256 of its cookie value, which is not stored. */
   secret_sha256: string;
-  /** The OpenID provider, and the person's subject there. */
+  /** The OpenID provider, and the person's subject there; or `token`, and the id of the operator of the token. */
   issuer: string;
   subject: string;
   /** Display name; not unique. */
@@ -307,6 +307,8 @@ export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;
 export type SessionRow = Selectable<SessionTable>;
+/** The owner of a session, who sees and may end it. */
+export type SessionOwner = Readonly<Pick<SessionRow, 'issuer' | 'subject'>>;
 export type AuditRow = Selectable<AuditTable>;
 export type WebhookRow = Selectable<WebhookTable>;
 export type WebhookMarkRow = Selectable<WebhookMarkTable>;

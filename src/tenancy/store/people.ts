@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { AuditRow, OperatorRow, SessionRow } from './database.ts';
+import type { AuditRow, OperatorRow, SessionOwner, SessionRow } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
 import type { Store } from './openStore.ts';
 
@@ -93,16 +93,23 @@ export async function findSessionById(store: Store, id: string): Promise<Session
   return (await store.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Sessions of a person, or of all people (null), newest first. */
-export function listSessions(store: Store, subject: string | null): Promise<SessionRow[]> {
+/** Sessions of an owner, or of everybody (null), newest first. */
+export function listSessions(store: Store, owner: SessionOwner | null): Promise<SessionRow[]> {
   const query = store.selectFrom('sessions').selectAll().orderBy('created_at', 'desc').orderBy('id');
-  return (subject === null ? query : query.where('subject', '=', subject)).execute();
+  if (owner === null) return query.execute();
+  return query.where('issuer', '=', owner.issuer).where('subject', '=', owner.subject).execute();
 }
 
-/** Deletes a session, of a person or of anybody (null); returns null if there is none. */
-export async function deleteSession(work: Store, id: string, subject: string | null): Promise<SessionRow | null> {
+/** Deletes a session, of an owner or of anybody (null); returns null if there is none. */
+export async function deleteSession(work: Store, id: string, owner: SessionOwner | null): Promise<SessionRow | null> {
   const query = work.deleteFrom('sessions').where('id', '=', id).returningAll();
-  return (await (subject === null ? query : query.where('subject', '=', subject)).executeTakeFirst()) ?? null;
+  const own = owner && query.where('issuer', '=', owner.issuer).where('subject', '=', owner.subject);
+  return (await (own ?? query).executeTakeFirst()) ?? null;
+}
+
+/** Deletes all sessions of an owner. */
+export async function deleteSessionsOf(work: Store, { issuer, subject }: SessionOwner): Promise<void> {
+  await work.deleteFrom('sessions').where('issuer', '=', issuer).where('subject', '=', subject).execute();
 }
 
 /**
