@@ -34,6 +34,8 @@ const libraryOwners: Record<string, string[]> = {
     ...['src/agent/token/tokenValidators.ts', 'src/bundle/archive/inventoryValidator.ts'],
   ],
   'lit-html': ['src/console/'],
+  '@peculiar/asn1-schema': ['src/tenancy/keys/ownAuthority.ts'],
+  '@peculiar/asn1-x509': ['src/tenancy/keys/ownAuthority.ts'],
   esbuild: ['src/tenancy/console/browserProgram.ts'],
   '@aws-sdk/client-s3': ['src/tenancy/peers/bundleBucket.ts'],
   '@aws-sdk/s3-request-presigner': ['src/tenancy/peers/bundleBucket.ts'],

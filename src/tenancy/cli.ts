@@ -11,7 +11,7 @@ import {
   withExitCode,
 } from '../core/commandLine.ts';
 import { ConfigInvalid } from '../core/config/keyTable.ts';
-import { admin, init, migrate, rotateKeys, showKeys } from './commands/store.ts';
+import { admin, init, migrate, rotateKeys, showAuthority, showKeys } from './commands/store.ts';
 import { backup, restore } from './commands/backup.ts';
 import { CommandError } from './commands/storeAccess.ts';
 import { doctor } from './doctor/doctor.ts';
@@ -77,6 +77,10 @@ withConfig(keys.command('rotate'))
 withConfig(keys.command('show'))
   .description('Print the public keys (PEM) for a secretstore that cannot fetch them from the service')
   .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => showKeys(settings, console)));
+
+withConfig(program.command('authority'))
+  .description('Print the service’s own certificate authority (PEM); needs tls.own_authority')
+  .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => showAuthority(settings, console)));
 
 const store = program
   .command('secretstore')

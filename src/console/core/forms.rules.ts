@@ -51,6 +51,7 @@ export function kitFiles(kit: InstallKit): KitFile[] {
     ['bootstrap.jwt', kit.bootstrap_jwt],
     ['download-token', kit.download_token],
     ['mesh-enrolment.jwt', kit.mesh_enrolment_jwt],
+    ['tenancy-ca.pem', kit.tenancy_ca],
     ['secretstore-ca.pem', kit.secretstore_ca],
     ['trust.json', kit.trust && JSON.stringify(kit.trust, null, 2)],
   ];

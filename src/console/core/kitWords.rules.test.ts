@@ -6,10 +6,15 @@ it('has the files that there are', () => {
     bootstrap_jwt: 'ey',
     download_token: null,
     mesh_enrolment_jwt: 'mesh',
+    tenancy_ca: 'PEM',
     secretstore_ca: null,
     trust: null,
   };
-  expect(kitFiles(kit as InstallKit).map(({ name }) => name)).toEqual(['bootstrap.jwt', 'mesh-enrolment.jwt']);
+  expect(kitFiles(kit as InstallKit).map(({ name }) => name)).toEqual([
+    'bootstrap.jwt',
+    'mesh-enrolment.jwt',
+    'tenancy-ca.pem',
+  ]);
 });
 
 it.each([

@@ -88,6 +88,8 @@ async function revealKit(session: Session, id: string, options: RevealOptions): 
 function filesOf(kit: InstallKit): [name: string, text: string][] {
   const files: [string, string | null][] = [
     ['bootstrap.jwt', kit.bootstrap_jwt],
+    // A service of an older version does not send it.
+    ['tenancy-ca.pem', kit.tenancy_ca ?? null],
     ['secretstore-ca.pem', kit.secretstore_ca],
     ['mesh-enrolment.jwt', kit.mesh_enrolment_jwt],
     ['download-token', kit.download_token],

@@ -22,6 +22,8 @@ export interface KitDependencies extends BackendDependencies {
   readonly keys: () => KeyRing;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;
+  /** Returns the service's own certificate authority in PEM; null if it uses another one. */
+  readonly ownAuthority: () => Promise<string | null>;
   /** PEM of the secretstore's certificate authorities, and the bearer token for the package download. */
   readonly kit: { readonly secretstoreCa: string | null; readonly downloadToken: string | null };
 }
@@ -53,7 +55,8 @@ export async function revealKit(
     const enrolment = await makeIdentity(deps, row);
     const grant = await grantOf(deps, { ...row, generation: next.generation });
     if (!(await commitReveal(deps, { row, enrolment, caller }))) continue;
-    return kitOf(deps, { row, grant, enrolment, recorded: await recordedFor(deps, row.env) });
+    const tenancyCa = await deps.ownAuthority();
+    return kitOf(deps, { row, grant, enrolment, tenancyCa, recorded: await recordedFor(deps, row.env) });
   }
 }
 
@@ -120,8 +123,9 @@ function kitOf(
     row,
     grant,
     enrolment,
+    tenancyCa,
     recorded,
-  }: { row: BackendRow; grant: Grant; enrolment: Enrolment | null; recorded: Recorded },
+  }: { row: BackendRow; grant: Grant; enrolment: Enrolment | null; tenancyCa: string | null; recorded: Recorded },
 ): InstallKit {
   const { id, env, site, transport } = row;
   const tenancy_url = settings.public_url;
@@ -132,6 +136,7 @@ function kitOf(
     site,
     transport,
     tenancyUrl: tenancy_url,
+    tenancyCa,
     secretstoreUrl: secretstore_url,
     secretstoreCa: kit.secretstoreCa,
     baseUrl: base_url,
@@ -152,6 +157,7 @@ function kitOf(
     expires_at: grant.expiresAt,
     transport,
     tenancy_url,
+    tenancy_ca: tenancyCa,
     secretstore_url,
     secretstore_ca: kit.secretstoreCa,
     mesh_enrolment_jwt: enrolment?.jwt ?? null,
@@ -166,8 +172,9 @@ interface InstallOptions extends Recorded {
   site: string;
   transport: string;
   tenancyUrl: string;
+  /** Null to use the system's certificate authorities; likewise below. */
+  tenancyCa: string | null;
   secretstoreUrl: string;
-  /** Null to use the system's certificate authorities. */
   secretstoreCa: string | null;
   baseUrl: string | null;
   /** Null for the installer's default version. */
@@ -185,6 +192,7 @@ function installCommand(kit: InstallOptions): string {
     ['site', kit.site],
     ['transport', kit.transport],
     ['tenancy-url', kit.tenancyUrl],
+    ['tenancy-ca', kit.tenancyCa && 'tenancy-ca.pem'],
     ['secretstore-url', kit.secretstoreUrl],
     ['secretstore-ca', kit.secretstoreCa && 'secretstore-ca.pem'],
     ['base-url', kit.baseUrl],

@@ -1,14 +1,18 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
+import { get as getSecurely } from 'node:https';
 import { join } from 'node:path';
 import { initialize, inStore, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
 import { startServing, tenancySources, type ServingProcess } from '../../../fixtures/world/tenancy/servingProcess.ts';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { freePort } from '../../../fixtures/world/wait.ts';
+import type { TLSSocket } from 'node:tls';
 import type { TenancySettings } from '../config/configKeys.ts';
 import type { Store } from '../store/openStore.ts';
+import { pinOf } from '../keys/ownAuthority.ts';
 import { serve } from './serve.ts';
 
 let dir: string;
@@ -59,7 +63,7 @@ describe('serve refuses to start', () => {
 
   it('with a key that does not match the certificate', async () => {
     await initialize(settings);
-    const tls = { certificate_file: join(dir, 'cert.pem'), key_file: join(dir, 'key.pem') };
+    const tls = { certificate_file: join(dir, 'cert.pem'), key_file: join(dir, 'key.pem'), own_authority: false };
     writeFileSync(tls.certificate_file, createCa().issue(['a.example']).cert);
     writeFileSync(tls.key_file, createCa().issue(['a.example']).key);
     await expect(serveOnce({ tls })).rejects.toThrow(`${tls.certificate_file} and ${tls.key_file}: `);
@@ -105,6 +109,26 @@ describe('a serving process', () => {
     expect(await get('/readyz')).toEqual({ ready: false, missing: ['secretstore'] });
     await serving.stop();
     expect(serving.lines).toContainEqual(expect.objectContaining({ level: 'info', message: 'request', status: 503 }));
+  });
+
+  it('serves by a certificate of its own authority, which `authority` prints', async () => {
+    await serving.stop();
+    const own = readFileSync(config, 'utf8').replace('http:', 'https:');
+    writeFileSync(config, `${own}\ntls: {own_authority: true}`);
+    serving = await startServing(config, tenancySources);
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      [...tenancySources.slice(1), 'authority', '--config', config],
+      {
+        encoding: 'utf8',
+      },
+    );
+    const healthz = new URL('/healthz', url.replace('http:', 'https:'));
+    const [response] = (await once(getSecurely(healthz, { ca: stdout }), 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    const pin = pinOf((response.socket as TLSSocket).getPeerX509Certificate()!.toString());
+    expect(stderr).toBe(`public key of the server, for curl --pinnedpubkey: ${pin}\n`);
+    await expect(once(getSecurely(healthz), 'response')).rejects.toThrow(/certificate/);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('finishes started requests at %s, and exits with 0', async (signal) => {

@@ -2,10 +2,11 @@ import { createLog } from '../core/log.ts';
 import { once } from 'node:events';
 import { runHostProgram } from '../../core/accounts.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
-import { parseListenAddress } from '../config/loadSettings.ts';
+import { parseListenAddress, publicHostOf } from '../config/loadSettings.ts';
 import { httpLimits } from '../http/httpServer.ts';
 import { runBackground } from '../server/background.ts';
-import { type RunningServer, startServer } from '../server/startServer.ts';
+import { ownIdentity } from '../keys/ownAuthority.ts';
+import { type RunningServer, startServer, tlsFilesSource, type TlsSource } from '../server/startServer.ts';
 import { createTenancy, type TenancyParts } from '../server/createTenancy.ts';
 import { lockStore, openCurrentStore, presentStore, readKeyFile } from './storeAccess.ts';
 
@@ -54,10 +55,20 @@ async function serveUntil(signal: AbortSignal, parts: TenancyParts): Promise<voi
 }
 
 function startHttp(parts: TenancyParts): Promise<RunningServer> {
-  const { listen, tls } = parts.settings;
-  const { certificate_file: certificate, key_file: key } = tls;
-  const tlsFiles = certificate === null || key === null ? null : { certificate, key };
-  return startServer({ parts, limits: httpLimits }, { ...parseListenAddress(listen), tlsFiles });
+  const { listen } = parts.settings;
+  const tls = tlsSourceOf(parts);
+  return startServer({ parts, limits: httpLimits }, { ...parseListenAddress(listen), tls });
+}
+
+/** Milliseconds between two looks at the certificate in the store. */
+const STORED_EVERY_MS = 60_000;
+
+function tlsSourceOf({ settings, store, sealer, clock }: TenancyParts): TlsSource | null {
+  const { certificate_file: certificate, key_file: key, own_authority: isOwn } = settings.tls;
+  if (certificate !== null && key !== null) return tlsFilesSource({ certificate, key });
+  if (!isOwn) return null;
+  const host = publicHostOf(settings);
+  return { read: () => ownIdentity({ store, sealer, host, now: clock() }), everyMs: STORED_EVERY_MS };
 }
 
 /**

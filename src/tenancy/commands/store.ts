@@ -1,6 +1,9 @@
 import type { TenancySettings } from '../config/configKeys.ts';
+import { publicHostOf } from '../config/loadSettings.ts';
+import { ownIdentity, pinOf } from '../keys/ownAuthority.ts';
 import {
   addKey,
+  createSealer,
   deleteExpiredKeys,
   listSigningKeys,
   openKeyRing,
@@ -92,6 +95,23 @@ export async function rotateKeys(settings: TenancySettings, { now }: { now: bool
     return addKey(store, keyFile, activeFrom);
   });
   out.log(`key ${kid} signs from ${new Date(activeFrom).toISOString()} on`);
+  return 0;
+}
+
+/**
+ * `deployd-tenancy authority`: prints the service's own certificate authority (PEM), for those who call the service, and
+ * to standard error the pin of the server's key. Creates them before the first start.
+ */
+export async function showAuthority(settings: TenancySettings, out: Output): Promise<number> {
+  if (!settings.tls.own_authority)
+    throw new CommandError('the service does not sign its own certificate: set tls.own_authority in the configuration');
+  const sealer = createSealer(readKeyFile(settings.key_file));
+  const host = publicHostOf(settings);
+  const { authority, cert } = await withCurrentStore(settings, (store) =>
+    ownIdentity({ store, sealer, host, now: Date.now() }),
+  );
+  out.error(`public key of the server, for curl --pinnedpubkey: ${pinOf(cert)}`);
+  out.log(authority.trim());
   return 0;
 }
 

@@ -71,6 +71,11 @@ export const configTable = keyTableOf({
     ),
   ),
   'tls.key_file': guard(optional(nullable(absolutePath), null, 'PEM file with the private key.')),
+  'tls.own_authority': optional(
+    trueOrFalse,
+    false,
+    'Instead of files, use a certificate for the host name of `public_url`, signed by an authority of the service. Both are in the store, encrypted with `key_file`, and are renewed by the service. `deployd-tenancy authority` prints the authority for those who call the service.',
+  ),
   state_dir: optional(
     absolutePath,
     '/var/lib/deployd-tenancy',

@@ -91,7 +91,7 @@ describe('reports a problem with its line', () => {
   const noRedirect =
     ':3: s3.redirect: needs an https:// s3.url of another origin than public_url, which hosts send their bearer to';
   const onlyLoopback =
-    'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file be given';
+    'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file or tls.own_authority be given';
 
   it.each([
     [['listen: tenancy.example:443'], `:3: listen: ${anAddress}`],
@@ -248,7 +248,7 @@ describe('reports a problem with its line', () => {
 
   it('even if another value is invalid', async () => {
     expect(await flawsOf([...required, "listen: '[::]:443'", 'tls: 5'])).toEqual([
-      ':4: tls: must be a section with keys of certificate_file, key_file',
+      ':4: tls: must be a section with keys of certificate_file, key_file, own_authority',
     ]);
     expect(await flawsOf([...required, 'mesh: 5'])).toEqual([
       ':3: mesh: must be a section with keys of controller_url, controller_ca, credentials_file',

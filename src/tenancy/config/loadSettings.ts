@@ -52,6 +52,7 @@ function validateCombinations(valid: Valid): KeyProblem[] {
   return [
     ...incompleteGroups(valid),
     ...unencryptedListen(valid),
+    ...twoCertificates(valid),
     ...unencryptedUrls(valid),
     ...redirectProblems(valid),
     ...signInProblems(valid),
@@ -129,11 +130,16 @@ function signInProblems({ oidc, public_url }: Valid): KeyProblem[] {
 }
 
 function unencryptedListen({ listen, tls }: Valid): KeyProblem[] {
-  if (listen === undefined || tls === undefined || tls.certificate_file !== null) return [];
+  if (listen === undefined || tls === undefined || tls.certificate_file !== null || tls.own_authority) return [];
   if (isLoopback(listen.slice(0, listen.lastIndexOf(':')))) return [];
   const message =
-    'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file be given';
+    'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file or tls.own_authority be given';
   return [{ key: 'listen', message }];
+}
+
+function twoCertificates({ tls }: Valid): KeyProblem[] {
+  if (!tls?.own_authority || tls.certificate_file === null) return [];
+  return [{ key: 'tls.own_authority', message: 'must be false, or tls.certificate_file and tls.key_file be removed' }];
 }
 
 function unencryptedUrls({ public_url, secretstore_url, s3, mesh }: Valid): KeyProblem[] {
@@ -143,6 +149,11 @@ function unencryptedUrls({ public_url, secretstore_url, s3, mesh }: Valid): KeyP
     key,
     message: `must be ${configTable.keys[key].allowed}; http:// is allowed to loopback`,
   }));
+}
+
+/** The host name or address in `public_url`, without brackets and without a dot at its end. */
+export function publicHostOf({ public_url }: Pick<TenancySettings, 'public_url'>): string {
+  return new URL(public_url).hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
 /** Splits a listen address; `host` has no brackets. */

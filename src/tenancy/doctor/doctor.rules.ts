@@ -80,7 +80,8 @@ export function storeFix(store: Fact<unknown>, unnamed: string): string {
 
 /** The relevant fields of a certificate. */
 export interface CertificateFacts {
-  file: string;
+  /** The file of the certificate; null if the service signs its certificate itself. */
+  file: string | null;
   validTo: Date;
   /** Host of `public_url`, and whether the certificate covers it. */
   host: string;
@@ -96,10 +97,13 @@ export function checkCertificate(facts: Fact<CertificateFacts | null>, now: Date
     ]);
   if (facts.known === null) return inapplicableCheck(name, 'TLS is done by a proxy');
   const { file, validTo, host, fitsHost } = facts.known;
-  const renew = `put a certificate for ${host} with its key in the place of ${file}`;
+  const renew =
+    file === null
+      ? 'sudo systemctl restart deployd-tenancy'
+      : `put a certificate for ${host} with its key in the place of ${file}`;
   const leftDays = Math.floor((validTo.getTime() - now.getTime()) / DAY_MS);
   const end = validTo.toISOString();
-  return checkResult(name, `${file}, valid until ${end}`, [
+  return checkResult(name, `${file ?? 'of the service’s own authority'}, valid until ${end}`, [
     ...(fitsHost ? [] : [{ problem: `it is not for ${host}, the host of public_url`, fix: renew }]),
     ...(leftDays < 0 ? [{ problem: `it has expired at ${end}`, fix: renew }] : []),
     ...(leftDays >= 0 && leftDays < RENEWAL_DAYS ? [{ problem: `it expires in ${leftDays} days`, fix: renew }] : []),

@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
+import { readKeyFile } from '../commands/storeAccess.ts';
+import { createSealer } from '../keys/keyRing.ts';
+import { ownIdentity } from '../keys/ownAuthority.ts';
 import { holdRestored } from '../backends/restore.ts';
 import { createEnv } from '../store/envs.ts';
 import { doctor } from './doctor.ts';
@@ -159,3 +162,19 @@ it.each([
 });
 
 const dateIn = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+
+it('examines the certificate of the service’s own authority, and creates none', async () => {
+  await initialize({ ...settingsBelow(dir), key_file: join(dir, 'store.key') });
+  configure('tls: { own_authority: true }');
+  const missing = await examine();
+  expect(missing.checks['certificate']).toEqual(['wrong', 'the service has not made its certificate yet: start it']);
+  const sealer = createSealer(readKeyFile(join(dir, 'store.key')));
+  const about = { sealer, host: '127.0.0.1', now: Date.now() };
+  await inStore(settingsBelow(dir), (store) => ownIdentity({ store, ...about }));
+  expect((await examine()).checks['certificate']).toEqual(['well']);
+  await inStore(settingsBelow(dir), (store) => ownIdentity({ store, ...about, host: 'elsewhere.example' }));
+  expect((await examine()).checks['certificate']).toEqual([
+    'wrong',
+    expect.stringContaining('it is not for 127.0.0.1'),
+  ]);
+});

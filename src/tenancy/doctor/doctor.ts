@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { fileFactsOf, ownerOf } from '../../core/accounts.ts';
-import { pastTimes } from '../../core/certificateAuthorities.ts';
+import { type Authorities, parseAuthorities, pastTimes } from '../../core/certificateAuthorities.ts';
 import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import {
   type Check,
@@ -24,8 +24,9 @@ import { dropPrivileges, NotAllowed } from '../../core/process.ts';
 import { secretstore, type SecretstoreOptions } from '../commands/secretstore.ts';
 import { CommandError, type Output, readKeyFile, withCurrentStore } from '../commands/storeAccess.ts';
 import { configTable, type TenancySettings } from '../config/configKeys.ts';
-import { loadSettings, readTrustedAuthorities } from '../config/loadSettings.ts';
+import { loadSettings, publicHostOf, readTrustedAuthorities } from '../config/loadSettings.ts';
 import { KeyError, type KeyRing, openKeyRing } from '../keys/keyRing.ts';
+import { findOwnCertificates } from '../keys/ownAuthority.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { SignInError } from '../peers/identityProvider.ts';
 import {
@@ -145,7 +146,7 @@ async function checkService(settings: TenancySettings, publicCa: string | null):
   const { public_url: url } = settings;
   const store = await attempt(() => withCurrentStore(settings, (open) => listCloned(open, null)));
   const keys = await attempt(() => readKeys(settings));
-  const jwks = await attempt(() => get(url, '/.well-known/jwks.json', publicCa));
+  const jwks = await attempt(async () => get(url, '/.well-known/jwks.json', await authoritiesOf(settings, publicCa)));
   const kids = 'known' in keys ? { known: kidsOf(keys.known.jwks()) } : keys;
   const storePlace = settings.database_url_file;
   const storeUnusable = storePlace === null ? `sudo ls -la ${settings.state_dir}` : `sudoedit ${storePlace}`;
@@ -171,8 +172,15 @@ function readKeys(settings: TenancySettings): Promise<KeyRing> {
   return withCurrentStore(settings, (store) => openKeyRing(store, keyFile));
 }
 
-async function get(baseUrl: string, path: string, ca: string | null): Promise<JsonAnswer> {
-  const client = createJsonClient({ baseUrl, authorities: readTrustedAuthorities(ca), ...probeBounds });
+/** The authorities for `public_url`: of the file, or the service's own one, or of the system. */
+async function authoritiesOf(settings: TenancySettings, file: string | null): Promise<Authorities> {
+  const isOwn = file === null && settings.tls.own_authority;
+  const own = isOwn ? parseAuthorities((await storedCertificates(settings)).authority) : null;
+  return own ?? readTrustedAuthorities(file);
+}
+
+async function get(baseUrl: string, path: string, authorities: Authorities): Promise<JsonAnswer> {
+  const client = createJsonClient({ baseUrl, authorities, ...probeBounds });
   try {
     return await client.send({ method: 'GET', path });
   } finally {
@@ -191,19 +199,27 @@ function kidsOf(jwks: unknown): string[] {
   return Array.isArray(keys) ? keys.map((key) => String((Object(key) as { kid?: unknown }).kid)) : [];
 }
 
-function readCertificate({ tls, public_url }: TenancySettings): CertificateFacts | null {
-  const { certificate_file: file, key_file: key } = tls;
-  if (file === null || key === null) return null;
-  const certificate = new X509Certificate(readTlsFiles({ certificate: file, key }).cert);
-  const host = new URL(public_url).hostname.replace(/^\[(.*)\]$/, '$1');
+async function readCertificate(settings: TenancySettings): Promise<CertificateFacts | null> {
+  const { certificate_file: file, key_file: key, own_authority: isOwn } = settings.tls;
+  const pem = file !== null && key !== null ? readTlsFiles({ certificate: file, key }).cert : null;
+  const presented = pem ?? (isOwn ? (await storedCertificates(settings)).server : null);
+  if (presented === null) return null;
+  const certificate = new X509Certificate(presented);
+  const host = publicHostOf(settings);
   const fits = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
   return { file, validTo: certificate.validToDate, host, fitsHost: fits !== undefined };
+}
+
+async function storedCertificates(settings: TenancySettings): Promise<{ authority: string; server: string }> {
+  const stored = await withCurrentStore(settings, findOwnCertificates);
+  if (stored === null) throw new CommandError('the service has not made its certificate yet: start it');
+  return stored;
 }
 
 /** Calls the secretstore as the service, and compares its time. */
 async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>): Promise<Check[]> {
   const { secretstore_url: url, secretstore_ca: ca } = settings;
-  const health = await attempt(() => get(url, '/v1/sys/health', ca));
+  const health = await attempt(() => get(url, '/v1/sys/health', readTrustedAuthorities(ca)));
   const date = 'known' in health ? Date.parse(health.known.headers.date ?? '') : NaN;
   const skewS = Math.round((Date.now() - date) / 1000);
   const clock = checkClock(Number.isNaN(skewS) ? [] : [skewS], { now: new Date(), pastTimes: pastTimes() });

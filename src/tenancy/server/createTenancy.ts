@@ -6,13 +6,14 @@ import { version } from '../../core/commandLine.ts';
 import type { KitDependencies } from '../backends/kit.ts';
 import { type Limiter, limitLookUps, lookUpPlaces } from '../core/limiter.ts';
 import { createArchiveWorkers, limitComparisons, type RunArchiveTask } from '../bundles/archiveWorkers.ts';
-import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
+import { publicHostOf, readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { countRefusals } from '../core/audit.ts';
 import { ChangeFeed } from '../core/changeFeed.ts';
 import { type StoreWatch, watchStore } from '../backends/restore.ts';
 import type { LogLine } from '../core/log.ts';
 import { type BearerCounts, createBearerCache, type LookUpBearer } from '../keys/bearerCache.ts';
+import { ownIdentity } from '../keys/ownAuthority.ts';
 import { createSealer, followKeyRing, type KeyRing, type Sealer, signServiceLogin } from '../keys/keyRing.ts';
 import { createS3Storage } from '../peers/bundleBucket.ts';
 import { bundleDirectoryOf, type BundleStorage, createDirectoryStorage } from '../peers/bundleStorage.ts';
@@ -48,6 +49,7 @@ export interface TenancyParts {
   readonly mesh: MeshDirectory | null;
   readonly identityProvider: IdentityProvider | null;
   readonly kit: KitDependencies['kit'];
+  readonly ownAuthority: KitDependencies['ownAuthority'];
   readonly clock: () => number;
   readonly startedAt: number;
   readonly log: LogLine;
@@ -75,6 +77,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
   const onError = (error: unknown) => log('error', `the signing keys cannot be read again: ${String(error)}`);
   const keys = await followKeyRing({ store, keyFile, onError });
   const archiveWorkers = createArchiveWorkers();
+  const sealer = createSealer(keyFile);
   const bearerCounts = { hits: 0, misses: 0 };
   const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
   const parts: TenancyParts = {
@@ -85,7 +88,11 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
     limitComparisons: limitComparisons(),
     runArchiveTask: archiveWorkers.run,
     postWebhook: connectWebhooks(settings),
-    sealer: createSealer(keyFile),
+    sealer,
+    ownAuthority: async () =>
+      settings.tls.own_authority
+        ? (await ownIdentity({ store, sealer, host: publicHostOf(settings), now: clock() })).authority
+        : null,
     identityProvider,
     keys: keys.current,
     lookUpBearer: createBearerCache(lookUp, monotonicMs, bearerCounts),

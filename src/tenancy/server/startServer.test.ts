@@ -21,7 +21,7 @@ it('answers started requests before it stops, and no later ones', async () => {
   await callApi('POST envs', { name: 'eu-1', production: false });
   const server: RunningServer = await startServer(
     { parts: service.deps, limits: httpLimits },
-    { host: '127.0.0.1', port: 0, tlsFiles: null },
+    { host: '127.0.0.1', port: 0, tls: null },
   );
   const headers = { authorization: `Bearer ${token}` };
   const call = request({ port: server.port, path: '/v1/envs/eu-1/secrets', headers }).end();

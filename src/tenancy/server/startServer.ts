@@ -29,7 +29,15 @@ interface ServerOptions {
   /** 0 for any free port. */
   readonly port: number;
   /** Null for plain HTTP, on loopback only. */
-  readonly tlsFiles: TlsFiles | null;
+  readonly tls: TlsSource | null;
+}
+
+/** Where the certificate chain and the key of the server come from. */
+export interface TlsSource {
+  /** Throws if there is no usable pair. */
+  read: () => TlsIdentity | Promise<TlsIdentity>;
+  /** Milliseconds between two reads. */
+  readonly everyMs: number;
 }
 
 /** A service that accepts connections. */
@@ -50,17 +58,17 @@ export const BACKLOG = 65_535;
 
 export async function startServer(
   http: Omit<HttpParts, 'tls'>,
-  { host, port, tlsFiles }: ServerOptions,
+  { host, port, tls: source }: ServerOptions,
 ): Promise<RunningServer> {
-  const tls = tlsFiles === null ? null : readTlsFiles(tlsFiles);
+  const tls = source && (await source.read());
   const app = await createApp({ ...http, tls });
   await app.listen({ host, port, backlog: BACKLOG });
   const { log } = http.parts;
-  const stopFollowing = tlsFiles && tls && followTlsFiles(app.server, { files: tlsFiles, identity: tls, log });
+  const stopFollowing = source && tls && followTls(app.server, { source, identity: tls, log });
   return {
     port: (app.server.address() as AddressInfo).port,
     stop: async () => {
-      stopFollowing?.();
+      await stopFollowing?.();
       const timer = setTimeout(() => app.server.closeAllConnections(), STOP_TIME_MS);
       await app.close().finally(() => clearTimeout(timer));
     },
@@ -73,8 +81,13 @@ interface TlsFiles {
   readonly key: string;
 }
 
-/** Milliseconds between two checks of the files. */
-const LOOK_EVERY_MS = 10_000;
+/** Milliseconds between two reads of the files. */
+const FILES_EVERY_MS = 10_000;
+
+/** The certificate and key in files. */
+export function tlsFilesSource(files: TlsFiles): TlsSource {
+  return { read: () => readTlsFiles(files), everyMs: FILES_EVERY_MS };
+}
 
 /** The certificate and key cannot be used; the message names the files and the reason. */
 export class TlsFilesError extends Error {
@@ -101,28 +114,25 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
   throw new TlsFilesError(files, 'the key does not belong to the certificate');
 }
 
-/** The files to follow, and the callback for changes. */
-interface FollowedFiles {
-  files: TlsFiles;
+/** The source to follow, and the callback for changes. */
+interface FollowedTls {
+  source: TlsSource;
   /** The identity with which the server started. */
   identity: TlsIdentity;
   log: LogLine;
 }
 
 /**
- * Uses the certificate and key for new connections as soon as the files change. Skips a pair that does not match, for
- * example during a replacement. Returns a function that stops it.
+ * Uses the certificate and key for new connections as soon as they change. Skips a pair that does not match, for
+ * example during a replacement. Returns a function that stops it, after a read in progress has finished.
  */
-export function followTlsFiles(
-  server: Server,
-  { files, identity, log }: FollowedFiles,
-  everyMs = LOOK_EVERY_MS,
-): () => void {
+export function followTls(server: Server, { source, identity, log }: FollowedTls): () => Promise<void> {
   let current = identity;
   let trouble = '';
-  const look = () => {
+  let looking = Promise.resolve();
+  const look = async () => {
     try {
-      const next = readTlsFiles(files);
+      const next = await source.read();
       trouble = '';
       if (isSame(next, current) || !(server instanceof TlsServer)) return;
       server.setSecureContext(next);
@@ -134,8 +144,11 @@ export function followTlsFiles(
       trouble = message;
     }
   };
-  const timer = setInterval(look, everyMs).unref();
-  return () => clearInterval(timer);
+  const timer = setInterval(() => void (looking = looking.then(look)), source.everyMs).unref();
+  return async () => {
+    clearInterval(timer);
+    await looking;
+  };
 }
 
 function isSame(one: TlsIdentity, other: TlsIdentity): boolean {

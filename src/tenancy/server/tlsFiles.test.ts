@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
-import { followTlsFiles, readTlsFiles } from './startServer.ts';
+import { followTls, readTlsFiles, tlsFilesSource } from './startServer.ts';
 
 const ca = createCa();
 let dir: string;
@@ -37,7 +37,7 @@ it('uses the new certificate once both files are replaced, and the old one until
     lines.push(`${level} ${line}`);
     told.resolve();
   };
-  const stop = followTlsFiles(server, { files: filesIn(), identity, log }, 10);
+  const stop = followTls(server, { source: { ...tlsFilesSource(filesIn()), everyMs: 10 }, identity, log });
   expect(await subjectAt(port)).toBe('one.example');
   await write('certificate', second.cert);
   await told.promise;
@@ -46,7 +46,7 @@ it('uses the new certificate once both files are replaced, and the old one until
   await write('key', second.key);
   while (!lines.at(-1)?.startsWith('info')) await (told = Promise.withResolvers()).promise;
   expect(await subjectAt(port)).toBe('two.example');
-  stop();
+  await stop();
   server.close();
 });
 

@@ -14,6 +14,7 @@ export interface Database {
   backends: BackendTable;
   reports: ReportTable;
   signing_keys: SigningKeyTable;
+  tls_certificates: TlsCertificateTable;
   bundles: BundleTable;
   rollouts: RolloutTable;
   archives: ArchiveTable;
@@ -78,6 +79,15 @@ interface SigningKeyTable {
   /** When it starts to sign; it is published earlier. */
   active_from: number;
   public_jwk: Json<JWK>;
+  /** PKCS 8, encrypted with the key file. */
+  sealed_key: string;
+}
+
+/** The authority that signs the certificate of the server, and that certificate. */
+interface TlsCertificateTable {
+  role: 'authority' | 'server';
+  /** PEM. */
+  certificate: string;
   /** PKCS 8, encrypted with the key file. */
   sealed_key: string;
 }
@@ -297,6 +307,7 @@ interface WebhookMarkTable {
   announced_at: number;
 }
 
+export type TlsCertificateRow = Selectable<TlsCertificateTable>;
 export type SigningKeyRow = Selectable<SigningKeyTable>;
 export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;

@@ -36,6 +36,7 @@ export const migrations: Record<string, Migration> = {
   '0031-audit-values': { up: addAuditValues },
   '0032-applied-since': { up: addAppliedSince },
   '0033-returns': { up: addReturns },
+  '0034-own-authority': { up: createTlsCertificates },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -654,6 +655,16 @@ async function addAppliedSince({ schema }: Kysely<unknown>): Promise<void> {
 /** The sequence of the earlier bundle whose content a rollback deploys again. */
 async function addReturns({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('bundles').addColumn('returns_to', 'bigint').execute();
+}
+
+/** The certificates of the server and of the service's own authority. */
+async function createTlsCertificates({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('tls_certificates')
+    .addColumn('role', 'text', (column) => column.primaryKey())
+    .addColumn('certificate', 'text', (column) => column.notNull())
+    .addColumn('sealed_key', 'text', (column) => column.notNull())
+    .execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */
