@@ -32,6 +32,8 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
         : createHttpsServer({ ...options, ...secure, ...tls }, listener);
     server.maxConnections = connections;
     server.timeout = stallMs;
+    beginInTurns(server, 'connection', headMs);
+    if (tls !== null) beginInTurns(server, 'secureConnection', headMs);
     return server;
   };
 }
@@ -48,12 +50,57 @@ function limitPipelining(handler: RequestListener): RequestListener {
   return (request, response) => {
     const { socket } = request;
     const count = (unanswered.get(socket) ?? 0) + 1;
-    if (count > MAX_PIPELINED) return void socket.destroy();
+    // The rest of the packet is still parsed. This is cheaper than the error that each request would get otherwise.
+    if (count > MAX_PIPELINED) return void request.destroy();
     unanswered.set(socket, count);
     response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
     handler(request, response);
   };
 }
+
+/**
+ * Begins one connection at a time, once it has sent something, and looks at the open ones before the next. Addresses take
+ * turns. Otherwise hundreds of handshakes or first requests at once would delay all other callers.
+ */
+function beginInTurns(server: Server, event: 'connection' | 'secureConnection', silentMs: number): void {
+  const listeners = server.listeners(event) as ((socket: Socket) => void)[];
+  server.removeAllListeners(event);
+  const silent = new Set<Socket>();
+  const waiting = new Map<string, Socket[]>();
+  const beginNext = () => {
+    const [next] = waiting;
+    if (next === undefined) return;
+    const [address, sockets] = next;
+    const socket = sockets.shift();
+    // Its other connections wait until every address had its turn.
+    waiting.delete(address);
+    if (sockets.length > 0) waiting.set(address, sockets);
+    if (waiting.size > 0) setImmediate(beginNext);
+    socket?.off('error', ignore).setTimeout(0);
+    if (socket?.destroyed === false) for (const begin of listeners) begin.call(server, socket);
+  };
+  server.on(event, (socket: Socket) => {
+    const { remoteAddress = '' } = socket;
+    silent.add(socket);
+    socket.on('error', ignore).once('close', () => silent.delete(socket));
+    socket.setTimeout(silentMs).once('timeout', () => silent.has(socket) && socket.destroy());
+    socket.once('readable', () => {
+      silent.delete(socket);
+      if (waiting.size === 0) setImmediate(beginNext);
+      const others = waiting.get(remoteAddress);
+      if (others === undefined) waiting.set(remoteAddress, [socket]);
+      else others.push(socket);
+    });
+  });
+  const closeIdleConnections = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    for (const socket of silent) socket.destroy();
+    closeIdleConnections();
+  };
+}
+
+/** A connection that fails before its turn is destroyed. */
+const ignore = () => undefined;
 
 /**
  * Answers data that is not HTTP, or that did not arrive in time, and closes the connection; errors below HTTP only
