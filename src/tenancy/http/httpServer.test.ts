@@ -172,7 +172,7 @@ describe('the least rate of bodies', () => {
     const socket = connect(other.port, '127.0.0.1');
     socket.on('error', () => undefined).write(request);
     const timer = setInterval(() => socket.writable && socket.write(bytes), 50);
-    const closed = once(socket, 'close').finally(() => clearInterval(timer));
+    const closed = new Promise((resolve) => socket.once('close', resolve)).finally(() => clearInterval(timer));
     return { socket, closed: closed.then(() => 'closed') };
   };
   const late = () => setTimeout(2500, 'open');
