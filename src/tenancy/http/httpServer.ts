@@ -25,15 +25,15 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
   };
   const secure = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], handshakeTimeout: headMs } as const;
   return (handler) => {
-    const listener = limitPipelining(handler);
+    const listener = beginRequestsInTurns(handler);
     const server: Server =
       tls === null
         ? createHttpServer(options, listener)
         : createHttpsServer({ ...options, ...secure, ...tls }, listener);
     server.maxConnections = connections;
     server.timeout = stallMs;
-    beginInTurns(server, 'connection', headMs);
-    if (tls !== null) beginInTurns(server, 'secureConnection', headMs);
+    beginConnectionsInTurns(server, 'connection', headMs);
+    if (tls !== null) beginConnectionsInTurns(server, 'secureConnection', headMs);
     return server;
   };
 }
@@ -44,9 +44,10 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
  */
 const MAX_PIPELINED = 4;
 
-/** Closes a connection that sends too many requests without waiting for answers. */
-function limitPipelining(handler: RequestListener): RequestListener {
+/** Begins requests in turns, and closes a connection that sends too many without waiting for answers. */
+function beginRequestsInTurns(handler: RequestListener): RequestListener {
   const unanswered = new WeakMap<Socket, number>();
+  const turns = new Turns(REQUESTS_OF_TURN);
   return (request, response) => {
     const { socket } = request;
     const count = (unanswered.get(socket) ?? 0) + 1;
@@ -54,30 +55,65 @@ function limitPipelining(handler: RequestListener): RequestListener {
     if (count > MAX_PIPELINED) return void request.destroy();
     unanswered.set(socket, count);
     response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
-    handler(request, response);
+    turns.take(socket.remoteAddress ?? '', () => socket.destroyed || handler(request, response));
   };
 }
 
+/** Requests of all connections that begin before the service looks at open connections again. */
+const REQUESTS_OF_TURN = 4;
+
+/** Begins work of callers a few at a time, and looks at open connections in between. Addresses take turns. */
+class Turns {
+  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #most: number;
+  #left: number;
+
+  constructor(most: number) {
+    this.#most = most;
+    this.#left = most;
+  }
+
+  /** Calls `begin` now, or when it is the turn of the address. */
+  take(address: string, begin: () => void): void {
+    if (this.#left === this.#most) setImmediate(() => this.#begin());
+    if (this.#left > 0) {
+      this.#left--;
+      begin();
+      return;
+    }
+    const others = this.#waiting.get(address);
+    if (others === undefined) this.#waiting.set(address, [begin]);
+    else others.push(begin);
+  }
+
+  #begin(): void {
+    this.#left = this.#most;
+    const begun: (() => void)[] = [];
+    for (const [address, works] of this.#waiting) {
+      if (this.#left === 0) break;
+      this.#left--;
+      begun.push(...works.splice(0, 1));
+      // Its other work waits until every address had its turn.
+      this.#waiting.delete(address);
+      if (works.length > 0) this.#waiting.set(address, works);
+    }
+    if (begun.length > 0) setImmediate(() => this.#begin());
+    for (const begin of begun) begin();
+  }
+}
+
 /**
- * Begins one connection at a time, once it has sent something, and looks at the open ones before the next. Addresses take
- * turns. Otherwise hundreds of handshakes or first requests at once would delay all other callers.
+ * Begins one connection at a time, once it has sent something. Otherwise hundreds of handshakes or first requests at
+ * once would delay all other callers.
  */
-function beginInTurns(server: Server, event: 'connection' | 'secureConnection', silentMs: number): void {
+function beginConnectionsInTurns(server: Server, event: 'connection' | 'secureConnection', silentMs: number): void {
   const listeners = server.listeners(event) as ((socket: Socket) => void)[];
   server.removeAllListeners(event);
   const silent = new Set<Socket>();
-  const waiting = new Map<string, Socket[]>();
-  const beginNext = () => {
-    const [next] = waiting;
-    if (next === undefined) return;
-    const [address, sockets] = next;
-    const socket = sockets.shift();
-    // Its other connections wait until every address had its turn.
-    waiting.delete(address);
-    if (sockets.length > 0) waiting.set(address, sockets);
-    if (waiting.size > 0) setImmediate(beginNext);
-    socket?.off('error', ignore).setTimeout(0);
-    if (socket?.destroyed === false) for (const begin of listeners) begin.call(server, socket);
+  const turns = new Turns(1);
+  const begin = (socket: Socket) => {
+    socket.off('error', ignore).setTimeout(0);
+    if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
   };
   server.on(event, (socket: Socket) => {
     const { remoteAddress = '' } = socket;
@@ -86,10 +122,7 @@ function beginInTurns(server: Server, event: 'connection' | 'secureConnection', 
     socket.setTimeout(silentMs).once('timeout', () => silent.has(socket) && socket.destroy());
     socket.once('readable', () => {
       silent.delete(socket);
-      if (waiting.size === 0) setImmediate(beginNext);
-      const others = waiting.get(remoteAddress);
-      if (others === undefined) waiting.set(remoteAddress, [socket]);
-      else others.push(socket);
+      setImmediate(() => turns.take(remoteAddress, () => begin(socket)));
     });
   });
   const closeIdleConnections = server.closeIdleConnections.bind(server);
