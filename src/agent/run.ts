@@ -18,7 +18,7 @@ import { isUneventful, matters, tickEntryOf } from './status/history.rules.ts';
 import type { MetricsOutput, PublishedTick } from './status/metrics.ts';
 import { openTraces } from './status/trace.ts';
 import type { ExportTrace } from './status/traceExport.ts';
-import { formatProgress, LiveLine, type Progress } from './journal/liveLine.ts';
+import { formatProgress, LiveLine, type Progress } from './journal/terminal.ts';
 
 /** The options that the command line sets; `laptopMode` comes from the configuration. */
 type RequestedRun = Omit<RunOptions, 'laptopMode'>;

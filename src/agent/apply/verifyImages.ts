@@ -38,8 +38,7 @@ import { catchFault, redactFault, type RunningTick } from '../journal/journal.ts
 import type { Decision } from '../journal/trace.rules.ts';
 import { imagesThatRan, serviceReferencesOf } from '../release/images.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
-import { registerEnvForRedaction } from '../release/releaseSecrets.ts';
-import type { Releases } from '../release/releases.ts';
+import { registerEnvForRedaction, type Releases } from '../release/releases.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import type { AgentCargo, Carried } from '../release/orchestrator.ts';
 import { readLogins, type SecretsDependencies } from './readSecrets.ts';

@@ -1,6 +1,5 @@
 import { mergeDefaults } from '../../core/config/keyTable.ts';
-import { validateKeys } from '../../core/config/configFile.ts';
-import { parseYamlSource } from '../../core/config/yamlSource.ts';
+import { validateKeys, parseYamlSource } from '../../core/config/configFile.ts';
 import { configTable } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 

@@ -3,8 +3,7 @@ import winston from 'winston';
 import { Fault } from '../../../machines/fault.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { LiveLine, Progress } from './liveLine.ts';
-import { createSink, maxWaitMs, type Stderr, writeThrough } from './terminal.ts';
+import { type LiveLine, type Progress, createSink, maxWaitMs, type Stderr, writeThrough } from './terminal.ts';
 
 /** A running tick, as far as every one of its services knows it. */
 export interface RunningTick {

@@ -4,12 +4,11 @@ import { redactFault } from '../journal/journal.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { isEnvUnchanged } from './fingerprints.ts';
 import type { Orchestrator, RestoredRelease } from './orchestrator.ts';
-import { incompleteFault } from './releases.ts';
+import { incompleteFault, registerEnvForRedaction } from './releases.ts';
 import { afterFailedTry, describeUnfinished } from './revertTries.rules.ts';
 import type { RepairDependencies } from './integrity.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Decision } from '../journal/trace.rules.ts';
-import { registerEnvForRedaction } from './releaseSecrets.ts';
 
 /** Dependencies of starting a release again. */
 export interface RestoreDependencies extends RepairDependencies {

@@ -6,14 +6,13 @@ import { type BundleDiff, diffOf, type DiffSide, formatDiff } from '../../bundle
 import type { Paint, PaintStyle } from '../../core/text.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';
-import { Releases } from '../release/releases.ts';
+import { Releases, registerHostSecrets } from '../release/releases.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { statIfExists } from '../state/fileSystem.ts';
 import { isInvalidState, type State } from '../state/state.rules.ts';
 import { readState } from '../state/stateFile.ts';
 import { openCredentials } from '../token/credentials.ts';
 import { shortSha } from './formatTrace.rules.ts';
-import { registerHostSecrets } from '../release/releaseSecrets.ts';
 
 /** Options of `deployd diff`. */
 export interface DiffOptions {

@@ -5,14 +5,13 @@ import type { Settings } from '../config/settings.ts';
 import { type Containers, createContainers } from '../engine/containers.ts';
 import { LogFrames, maxPieceBytes } from '../engine/logs.rules.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';
-import { Releases } from '../release/releases.ts';
+import { Releases, registerHostSecrets } from '../release/releases.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { isInvalidState } from '../state/state.rules.ts';
 import { readState } from '../state/stateFile.ts';
 import { openCredentials } from '../token/credentials.ts';
 import { type LogLine, LogLines, logSinceOf } from './logs.rules.ts';
-import { registerHostSecrets } from '../release/releaseSecrets.ts';
 
 /** Options of `deployd logs`. */
 export interface LogsOptions {

@@ -30,7 +30,7 @@ import type { RenderDependencies } from '../apply/renderRelease.ts';
 import type { ImageKeepers } from '../release/garbage.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
-import type { Progress } from '../journal/liveLine.ts';
+import type { Progress } from '../journal/terminal.ts';
 import { membershipFault } from './swarmState.rules.ts';
 
 /**

@@ -1,9 +1,8 @@
 import { denials, permitKeys } from '../../api/hostPolicy.rules.ts';
 import { compileConfig } from '../compileSchema.ts';
 import { keyTableOf, mergeDefaults, schemaOf } from './keyTable.ts';
-import { validateKeys } from './configFile.ts';
+import { validateKeys, parseYamlSource } from './configFile.ts';
 import { policyKeys } from './sharedKeys.ts';
-import { parseYamlSource } from './yamlSource.ts';
 
 const table = keyTableOf(policyKeys);
 const validate = compileConfig(schemaOf(table));

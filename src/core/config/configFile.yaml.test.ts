@@ -1,4 +1,4 @@
-import { dottedKeyOf, lineOf, parseYamlSource } from './yamlSource.ts';
+import { dottedKeyOf, lineOf, parseYamlSource } from './configFile.ts';
 
 it('contains the values, and the line of each', () => {
   const source = parseYamlSource('# c\na: 1\nb:\n  - x\n  - y: [2]\nc~d/e: {}\n: 3\n');

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { createRedactor } from '../secrets/redactor.ts';
 import { createJournal } from './journal.ts';
-import { formatProgress, LiveLine, type Progress } from './liveLine.ts';
+import { formatProgress, LiveLine, type Progress } from './terminal.ts';
 
 function terminal(columns = 20) {
   const sent: string[] = [];
