@@ -11,7 +11,7 @@ import {
   withExitCode,
 } from '../core/commandLine.ts';
 import { ConfigInvalid } from '../core/config/keyTable.ts';
-import { admin, init, migrate, rotateKeys, showAuthority, showKeys } from './commands/store.ts';
+import { admin, discardSecrets, init, migrate, rewrap, rotateKeys, showAuthority, showKeys } from './commands/store.ts';
 import { backup, restore } from './commands/backup.ts';
 import { CommandError } from './commands/storeAccess.ts';
 import { doctor } from './doctor/doctor.ts';
@@ -74,6 +74,12 @@ withConfig(keys.command('rotate'))
     runAsOwner(command, (settings) => rotateKeys(settings, { now: options.now ?? false }, console)),
   );
 
+withConfig(keys.command('rewrap'))
+  .description(
+    'Replace the key file, and encrypt with the new one all that the old one encrypts; stop every instance first',
+  )
+  .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => rewrap(settings, console)));
+
 withConfig(keys.command('show'))
   .description('Print the public keys (PEM) for a secretstore that cannot fetch them from the service')
   .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => showKeys(settings, console)));
@@ -84,7 +90,7 @@ withConfig(program.command('authority'))
 
 const store = program
   .command('secretstore')
-  .description('Set up OpenBao or Vault for the hosts and the service')
+  .description('Set up OpenBao or Vault for the hosts and the service, or manage the embedded secretstore')
   .helpCommand(false);
 for (const [action, description] of [
   ['plan', 'Show what would change, and change nothing'],
@@ -99,6 +105,15 @@ for (const [action, description] of [
         tell,
       ),
     );
+
+withConfig(store.command('discard'))
+  .description(
+    'Remove the secrets of an environment from the embedded secretstore, for example after the key file was lost',
+  )
+  .argument('<env>', 'name of the environment')
+  .action((env: string, _options: unknown, command: Command) =>
+    runAsOwner(command, (settings) => discardSecrets(settings, env, console)),
+  );
 
 withSecretstoreOptions(withConfig(program.command('doctor')))
   .description('Check configuration, files, store, keys and connections, and suggest a fix for each problem')

@@ -130,6 +130,8 @@ function kitOf(
   const { id, env, site, transport } = row;
   const tenancy_url = settings.public_url;
   const secretstore_url = settings.kit.secretstore_url ?? settings.secretstore_url;
+  // The embedded secretstore has the certificate of the service.
+  const secretstoreCa = kit.secretstoreCa ?? (settings.secretstore.listen === null ? null : tenancyCa);
   const { base_url } = settings.kit;
   const command = installCommand({
     env,
@@ -138,7 +140,7 @@ function kitOf(
     tenancyUrl: tenancy_url,
     tenancyCa,
     secretstoreUrl: secretstore_url,
-    secretstoreCa: kit.secretstoreCa,
+    secretstoreCa,
     baseUrl: base_url,
     version: settings.kit.version,
     meshEnrolmentJwt: enrolment?.jwt ?? null,
@@ -159,7 +161,7 @@ function kitOf(
     tenancy_url,
     tenancy_ca: tenancyCa,
     secretstore_url,
-    secretstore_ca: kit.secretstoreCa,
+    secretstore_ca: secretstoreCa,
     mesh_enrolment_jwt: enrolment?.jwt ?? null,
     ...recorded,
     command,

@@ -82,7 +82,12 @@ function groupOf(all: [Found, ...Found[]]): TroubleGroup {
   const lines = (reason?.output_tail ?? '').trimEnd().split('\n').slice(-bounds.lines);
   const output = lines.map((line) => line.slice(0, bounds.lineLength)).join('\n');
   return {
-    ...{ env: host.env, cause, code: reason?.code ?? null, detail: reason?.detail?.slice(0, bounds.detailLength) ?? null },
+    ...{
+      env: host.env,
+      cause,
+      code: reason?.code ?? null,
+      detail: reason?.detail?.slice(0, bounds.detailLength) ?? null,
+    },
     output: output === '' ? null : output,
     since: Math.min(...all.map((each) => sinceOf(each))),
     hosts: all.map((each) => each.host),

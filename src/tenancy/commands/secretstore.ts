@@ -39,7 +39,7 @@ interface Output {
 
 type SecretstoreSettings = Pick<
   TenancySettings,
-  'public_url' | 'secretstore_url' | 'secretstore_ca' | 'secretstore_namespace'
+  'public_url' | 'secretstore' | 'secretstore_url' | 'secretstore_ca' | 'secretstore_namespace'
 >;
 
 /**
@@ -62,6 +62,10 @@ export async function secretstore(
 
 async function compare(settings: SecretstoreSettings, options: SecretstoreOptions, out: Output): Promise<0 | 1> {
   const { secretstore_url: url, secretstore_ca: caFile, secretstore_namespace: namespace } = settings;
+  if (settings.secretstore.listen !== null) {
+    out.log('the secretstore is embedded in the service, and needs no setup');
+    return 0;
+  }
   const authorities = authoritiesIn(caFile);
   const terms = { issuer: settings.public_url, keys: verificationKeys(settings, options) };
   const administration = openAdministration({ url, authorities, namespace }, administratorToken(options));

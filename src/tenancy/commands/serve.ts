@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { runHostProgram } from '../../core/accounts.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { parseListenAddress, publicHostOf } from '../config/loadSettings.ts';
-import { httpLimits } from '../http/httpServer.ts';
+import { httpLimits, type TlsIdentity } from '../http/httpServer.ts';
 import { runBackground } from '../server/background.ts';
 import { ownIdentity } from '../keys/ownAuthority.ts';
-import { type RunningServer, startServer, tlsFilesSource, type TlsSource } from '../server/startServer.ts';
-import { createTenancy, type TenancyParts } from '../server/createTenancy.ts';
+import { createSecretstoreApp } from '../secretstore/server.ts';
+import { createApp, type RunningServer, startServer, tlsFilesSource, type TlsSource } from '../server/startServer.ts';
+import { createTenancy, type Tenancy, type TenancyParts } from '../server/createTenancy.ts';
 import { lockStore, openCurrentStore, presentStore, readKeyFile } from './storeAccess.ts';
 
 /** Connections of the service that are not settings. */
@@ -26,11 +27,11 @@ export async function serve(settings: TenancySettings, options: ServeOptions): P
   try {
     await using store = await openCurrentStore(settings);
     const log = createLog(settings.log.level, options.write);
-    const { parts, close } = await createTenancy(settings, { store, keyFile, log });
+    const tenancy = await createTenancy(settings, { store, keyFile, log });
     try {
-      await serveUntil(options.signal, parts);
+      await serveUntil(options.signal, tenancy);
     } finally {
-      await close();
+      await tenancy.close();
     }
   } finally {
     release();
@@ -38,9 +39,10 @@ export async function serve(settings: TenancySettings, options: ServeOptions): P
   return 0;
 }
 
-async function serveUntil(signal: AbortSignal, parts: TenancyParts): Promise<void> {
+async function serveUntil(signal: AbortSignal, tenancy: Tenancy): Promise<void> {
+  const { parts } = tenancy;
   const { log, settings, version } = parts;
-  const server = await startHttp(parts);
+  const servers = await startServers(tenancy);
   const background = new AbortController();
   const work = runBackground(parts, background.signal);
   try {
@@ -50,14 +52,30 @@ async function serveUntil(signal: AbortSignal, parts: TenancyParts): Promise<voi
   } finally {
     log('info', 'stopping');
     background.abort();
-    await Promise.all([server.stop(), work]);
+    await Promise.all([...servers.map((server) => server.stop()), work]);
   }
 }
 
-function startHttp(parts: TenancyParts): Promise<RunningServer> {
-  const { listen } = parts.settings;
-  const tls = tlsSourceOf(parts);
-  return startServer({ parts, limits: httpLimits }, { ...parseListenAddress(listen), tls });
+/** Starts the service, and the embedded secretstore before it if it is configured. */
+async function startServers({ parts, embedded }: Tenancy): Promise<RunningServer[]> {
+  const { settings, log } = parts;
+  const source = tlsSourceOf(parts);
+  const start = (address: string, create: (tls: TlsIdentity | null) => ReturnType<typeof createApp>) =>
+    startServer(create, { ...parseListenAddress(address), tls: source, log });
+  const limits = httpLimits;
+  const { listen, secretstore, max_requests: maxRequests } = settings;
+  const createStore = (tls: TlsIdentity | null, deps: NonNullable<typeof embedded>) =>
+    createSecretstoreApp({ deps, tls, limits, maxRequests, log });
+  const store =
+    embedded !== null && secretstore.listen !== null
+      ? [await start(secretstore.listen, (tls) => createStore(tls, embedded))]
+      : [];
+  try {
+    return [...store, await start(listen, (tls) => createApp({ parts, tls, limits }))];
+  } catch (error) {
+    for (const server of store) await server.stop();
+    throw error;
+  }
 }
 
 /** Milliseconds between two looks at the certificate in the store. */

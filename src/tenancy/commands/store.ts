@@ -1,26 +1,36 @@
+import { link, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { publicHostOf } from '../config/loadSettings.ts';
-import { ownIdentity, pinOf } from '../keys/ownAuthority.ts';
+import { ownIdentity, pinOf, resealCertificates } from '../keys/ownAuthority.ts';
 import {
   addKey,
   createSealer,
   deleteExpiredKeys,
+  KeyError,
   listSigningKeys,
   openKeyRing,
   publicKeyPems,
   PUBLISHED_AHEAD_MS,
+  resealKeys,
 } from '../keys/keyRing.ts';
 import { addAdministrator } from '../people/people.ts';
+import { removeSecrets, renewKeys } from '../secretstore/records.ts';
 import { migrateStore, type Store } from '../store/openStore.ts';
+import { addAuditEntry, deleteAllSessions } from '../store/people.ts';
+import { resealWebhooks } from '../webhooks/webhooks.ts';
+import { auditEntry, byService } from '../core/audit.ts';
 import {
   CommandError,
   ensureKeyFile,
+  lockStore,
   noStore,
   type Output,
   presentStore,
   readKeyFile,
   requireKnownTables,
   storePlaceOf,
+  syncDirectory,
   withCurrentStore,
   withStore,
 } from './storeAccess.ts';
@@ -120,5 +130,68 @@ export async function showKeys(settings: TenancySettings, out: Output): Promise<
   const keyFile = readKeyFile(settings.key_file);
   const pems = await withCurrentStore(settings, async (store) => publicKeyPems(await openKeyRing(store, keyFile)));
   out.log(pems.map((pem) => pem.trim()).join('\n'));
+  return 0;
+}
+
+/**
+ * `deployd-tenancy keys rewrap`: replaces the key file, and encrypts with the new one all that the old one encrypts. No
+ * instance may be serving. The next run finishes an interrupted one.
+ */
+export async function rewrap(settings: TenancySettings, out: Output): Promise<number> {
+  const { key_file: file } = settings;
+  const release = lockStore(settings);
+  try {
+    const from = readKeyFile(file);
+    const to = await ensureKeyFile(`${file}.next`);
+    await withCurrentStore(settings, async (store) => {
+      // An interrupted run may have encrypted everything already.
+      if (await isOpenedBy(store, to)) return;
+      await openKeyRing(store, from);
+      await store.transaction().execute((work) => reseal(work, { from, to }));
+    });
+    const previous = `${file}.before-${new Date().toISOString().replaceAll(':', '')}`;
+    await link(file, previous);
+    await rename(`${file}.next`, file);
+    await syncDirectory(dirname(file));
+    out.log(`${file} is new: copy it to the other instances, and apart from the backups, then start the service`);
+    out.log(`${previous} is the previous one: it decrypts earlier backups, so destroy it together with them`);
+    return 0;
+  } finally {
+    release();
+  }
+}
+
+async function isOpenedBy(store: Store, keyFile: Uint8Array): Promise<boolean> {
+  try {
+    await openKeyRing(store, keyFile);
+    return true;
+  } catch (error) {
+    if (error instanceof KeyError) return false;
+    throw error;
+  }
+}
+
+/** Encrypts everything in the store with another key file, except sessions: people sign in again. */
+async function reseal(work: Store, keyFiles: { from: Uint8Array; to: Uint8Array }): Promise<void> {
+  await resealKeys(work, keyFiles);
+  await renewKeys(work, keyFiles);
+  const sealers = { from: createSealer(keyFiles.from), to: createSealer(keyFiles.to) };
+  await resealWebhooks(work, sealers);
+  await resealCertificates(work, sealers);
+  await deleteAllSessions(work);
+  const entry = auditEntry({ clock: Date.now }, byService('service.rewrap'), { target: 'key file', env: null });
+  await addAuditEntry(work, entry);
+}
+
+/** `deployd-tenancy secretstore discard ENV`: removes the secrets of an environment, which needs no key file. */
+export async function discardSecrets(settings: TenancySettings, env: string, out: Output): Promise<number> {
+  const isKnown = await withCurrentStore(settings, async (store) => {
+    if (!(await removeSecrets({ store }, env))) return false;
+    const entry = auditEntry({ clock: Date.now }, byService('service.discardSecrets'), { target: env, env });
+    await addAuditEntry(store, entry);
+    return true;
+  });
+  if (!isKnown) throw new CommandError(`the embedded secretstore has no secrets of ${env}`);
+  out.log(`the secrets of ${env} are removed: set them again`);
   return 0;
 }

@@ -104,7 +104,15 @@ export const configTable = keyTableOf({
     false,
     'Let hosts with transport `system` download bundles from the bucket; they must reach it and trust its certificate. For other hosts the service downloads.',
   ),
-  secretstore_url: required(serviceUrl, 'Base address of the secretstore (OpenBao or Vault).'),
+  secretstore_url: required(
+    serviceUrl,
+    'Base address of the secretstore: of OpenBao or Vault, or of the embedded one as hosts reach it.',
+  ),
+  'secretstore.listen': optional(
+    nullable(listenAddress),
+    null,
+    'Address and port on which the service serves its embedded secretstore, instead of calling OpenBao or Vault at `secretstore_url`.',
+  ),
   secretstore_ca: guard(
     optional(
       nullable(absolutePath),

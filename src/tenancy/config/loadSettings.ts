@@ -51,7 +51,9 @@ const groups = [
 function validateCombinations(valid: Valid): KeyProblem[] {
   return [
     ...incompleteGroups(valid),
-    ...unencryptedListen(valid),
+    ...unencryptedListen('listen', valid.listen, valid),
+    ...unencryptedListen('secretstore.listen', valid.secretstore?.listen, valid),
+    ...embeddedProblems(valid),
     ...twoCertificates(valid),
     ...unencryptedUrls(valid),
     ...redirectProblems(valid),
@@ -129,12 +131,25 @@ function signInProblems({ oidc, public_url }: Valid): KeyProblem[] {
   ];
 }
 
-function unencryptedListen({ listen, tls }: Valid): KeyProblem[] {
-  if (listen === undefined || tls === undefined || tls.certificate_file !== null || tls.own_authority) return [];
+/** The embedded secretstore has its own address, and no namespaces. */
+function embeddedProblems({ listen, secretstore, secretstore_namespace: namespace }: Valid): KeyProblem[] {
+  if (!secretstore?.listen) return [];
+  return [
+    ...(secretstore.listen === listen
+      ? [{ key: 'secretstore.listen', message: 'must have another port than listen' }]
+      : []),
+    ...(namespace
+      ? [{ key: 'secretstore_namespace', message: 'must be left out: the embedded secretstore has no namespaces' }]
+      : []),
+  ];
+}
+
+function unencryptedListen(key: string, listen: string | null | undefined, { tls }: Valid): KeyProblem[] {
+  if (!listen || tls === undefined || tls.certificate_file !== null || tls.own_authority) return [];
   if (isLoopback(listen.slice(0, listen.lastIndexOf(':')))) return [];
   const message =
     'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file or tls.own_authority be given';
-  return [{ key: 'listen', message }];
+  return [{ key, message }];
 }
 
 function twoCertificates({ tls }: Valid): KeyProblem[] {

@@ -48,13 +48,18 @@ const GUESSING_SHARE = 0.1;
 /** Number of addresses with refused look-ups that are counted; beyond it, counting begins again. */
 const MAX_ADDRESSES = 10_000;
 
+/** Runs a call of an address if a place is free for it; `isRefused` is true of an answer to a wrong credential. */
+type CallLimiter = <Result>(
+  address: string,
+  work: () => Promise<Result>,
+  isRefused: (result: Result) => boolean,
+) => Promise<Result>;
+
 /**
- * Limits the number of concurrent bearer look-ups; throws 503 `OVERLOADED` for one more. No address takes all places, and
- * addresses with many refused look-ups share a few. Hosts behind one address do not count as such, even if all are
- * looked up at once.
+ * Limits the number of concurrent calls; throws 503 `OVERLOADED` for one more. No address takes all places, and addresses
+ * with many refused calls share a few. Hosts behind one address do not count as such, even if all of them call at once.
  */
-export function limitLookUps(lookUp: LookUpBearer, places: number, clock = () => performance.now()): LookUpBearer {
-  const message = 'too many bearer tokens are being looked up';
+export function limitCalls(places: number, message: string, clock = () => performance.now()): CallLimiter {
   const limit = createLimiter(places, message);
   const limitGuessing = createLimiter(Math.max(1, Math.floor(places * GUESSING_SHARE)), message);
   const mostOfAddress = Math.max(1, Math.ceil(places * ADDRESS_SHARE));
@@ -64,24 +69,35 @@ export function limitLookUps(lookUp: LookUpBearer, places: number, clock = () =>
     const known = refusals.get(address);
     return known !== undefined && clock() - known.since < REFUSALS_MS ? known : { since: clock(), count: 0 };
   };
-  return async (bearer, address = '') => {
+  return async (address, work, isRefused) => {
     const isGuessing = refusalsOf(address).count >= MANY_REFUSALS;
     const ofAddress = busy.get(address) ?? 0;
     if (ofAddress >= mostOfAddress) throw overloaded(message);
     busy.set(address, ofAddress + 1);
-    const call = () => limit(() => lookUp(bearer, address));
-    const identity = await (isGuessing ? limitGuessing(call) : call()).finally(() => {
+    const call = () => limit(work);
+    const result = await (isGuessing ? limitGuessing(call) : call()).finally(() => {
       const left = (busy.get(address) ?? 1) - 1;
       if (left === 0) busy.delete(address);
       else busy.set(address, left);
     });
-    if (identity === null) {
+    if (isRefused(result)) {
       if (refusals.size >= MAX_ADDRESSES) refusals.clear();
       const { since, count } = refusalsOf(address);
       refusals.set(address, { since, count: count + 1 });
     }
-    return identity;
+    return result;
   };
+}
+
+/** Limits the number of concurrent bearer look-ups by the address of the caller. */
+export function limitLookUps(lookUp: LookUpBearer, places: number, clock?: () => number): LookUpBearer {
+  const limit = limitCalls(places, 'too many bearer tokens are being looked up', clock);
+  return (bearer, address = '') =>
+    limit(
+      address,
+      () => lookUp(bearer, address),
+      (identity) => identity === null,
+    );
 }
 
 /**

@@ -1,10 +1,13 @@
 import { createCipheriv, createDecipheriv, createPublicKey, randomBytes, randomUUID } from 'node:crypto';
 import {
   calculateJwkThumbprint,
+  compactVerify,
   type CryptoKey,
+  errors,
   exportJWK,
   exportPKCS8,
   generateKeyPair,
+  importJWK,
   importPKCS8,
   type JWK,
   type JWTPayload,
@@ -38,6 +41,20 @@ export async function openKeyRing(store: Store, keyFile: Uint8Array): Promise<Ke
 /** Returns the public keys in PEM, for a secretstore that cannot fetch the list. */
 export function publicKeyPems(keys: KeyRing): string[] {
   return keys.jwks().keys.map((key) => createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }));
+}
+
+/** Returns the claims of a JWT that one of the keys has signed with ES256; null for any other. Checks no claim. */
+export async function verifiedClaims(keys: KeyRing, jwt: string): Promise<Record<string, unknown> | null> {
+  for (const jwk of keys.jwks().keys) {
+    try {
+      const { payload } = await compactVerify(jwt, await importJWK(jwk, algorithm), { algorithms: [algorithm] });
+      const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'));
+      return typeof claims === 'object' && !Array.isArray(claims) ? (claims as Record<string, unknown> | null) : null;
+    } catch (error) {
+      if (!(error instanceof errors.JOSEError || error instanceof SyntaxError)) throw error;
+    }
+  }
+  return null;
 }
 
 /** Adds a key that signs from the given time. Returns its id. */
@@ -199,6 +216,19 @@ async function addSigningKey(store: Store, row: SigningKeyRow): Promise<void> {
 /** All signing keys, in the order in which they become active. */
 export function listSigningKeys(store: Store): Promise<SigningKeyRow[]> {
   return store.selectFrom('signing_keys').selectAll().orderBy('active_from').orderBy('kid').execute();
+}
+
+/** Encrypts all signing keys with another key file. Throws KeyError unless the first one decrypts them. */
+export async function resealKeys(work: Store, { from, to }: { from: Uint8Array; to: Uint8Array }): Promise<void> {
+  for (const { kid, sealed_key } of await listSigningKeys(work)) {
+    const pem = unseal(from, kid, sealed_key);
+    if (pem === null) throw new KeyError(`the key file is not the one that encrypted the signing key ${kid}`);
+    await work
+      .updateTable('signing_keys')
+      .set({ sealed_key: seal(to, kid, pem) })
+      .where('kid', '=', kid)
+      .execute();
+  }
 }
 
 /** Deletes signing keys. */

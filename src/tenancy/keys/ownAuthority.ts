@@ -151,6 +151,14 @@ function open({ role, sealed_key }: TlsCertificateRow, sealer: Sealer): KeyObjec
   return createPrivateKey(pem);
 }
 
+/** Encrypts the keys of all certificates with another key file. Throws KeyError unless the first one decrypts them. */
+export async function resealCertificates(work: Store, { from, to }: { from: Sealer; to: Sealer }): Promise<void> {
+  for (const row of await work.selectFrom('tls_certificates').selectAll().execute()) {
+    const sealed_key = to.seal(purposeOf(row.role), pemOf(open(row, from)));
+    await work.updateTable('tls_certificates').set({ sealed_key }).where('role', '=', row.role).execute();
+  }
+}
+
 async function find(store: Store, role: Role): Promise<TlsCertificateRow | null> {
   return (await store.selectFrom('tls_certificates').selectAll().where('role', '=', role).executeTakeFirst()) ?? null;
 }

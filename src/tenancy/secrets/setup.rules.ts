@@ -7,6 +7,7 @@ import {
   secretsRole,
   serviceRole,
 } from '../keys/secretstoreRoles.rules.ts';
+import type { AuthMount, PolicyRules, TokenRole } from '../secretstore/secretstore.rules.ts';
 
 /**
  * How the secretstore gets the keys that verify grants, leases and logins: from the published list, or as copies (PEM).
@@ -135,32 +136,59 @@ function roleObject({ name, policy }: { name: string; policy: string }, fields: 
 const note = '# Written by `deployd-tenancy secretstore apply`.';
 
 /** The policy of a host's own token, which can only look up, renew and revoke itself. */
-const agentPolicy = policyOf({
+const agentRules: PolicyRules = {
   'auth/token/lookup-self': ['read'],
   'auth/token/renew-self': ['update'],
   'auth/token/revoke-self': ['update'],
-});
+};
 
-/**
- * The policy of a lease of secrets: its token may read the secrets of the host's environment, and may revoke itself. The
- * JWT stored the environment in the metadata of the host's alias at the mount with this accessor.
- */
+const agentPolicy = policyOf(agentRules);
+
+/** The policy of a lease of secrets: its token may read the secrets of the host's environment, and may revoke itself. */
+function secretsRules(env: string): PolicyRules {
+  return { [`${secretsMount}/data/${env}/see/*`]: ['read'], 'auth/token/revoke-self': ['update'] };
+}
+
+/** The JWT stored the environment in the metadata of the host's alias at the mount with this accessor. */
 function secretsPolicy(accessor: string): string {
-  const env = `{{identity.entity.aliases.${accessor}.metadata.env}}`;
-  return policyOf({ [`${secretsMount}/data/${env}/see/*`]: ['read'], 'auth/token/revoke-self': ['update'] });
+  return policyOf(secretsRules(`{{identity.entity.aliases.${accessor}.metadata.env}}`));
 }
 
 /**
  * The policy of this service: it writes, changes and destroys secrets but reads none, and looks up and revokes tokens.
  */
-export const servicePolicy = policyOf({
+const serviceRules: PolicyRules = {
   [`${secretsMount}/data/+/see/*`]: ['create', 'update', 'patch'],
   [`${secretsMount}/metadata/+/see/*`]: ['read', 'list', 'delete'],
   'auth/token/lookup': ['update'],
   'auth/token/revoke-accessor': ['update'],
-});
+};
 
-function policyOf(capabilities: Record<string, string[]>): string {
+export const servicePolicy = policyOf(serviceRules);
+
+/** The roles and policies of the embedded secretstore, the same as in `desiredObjects`. */
+export function embeddedMount(issuer: string): AuthMount {
+  const common = { clockSkewS: CLOCK_SKEW_S, boundAudiences: [audience], boundSubject: null, claimMappings: claims };
+  const life = (ttlS: number, maxTtlS: number, explicitMaxTtlS = 0) => ({ ttlS, maxTtlS, explicitMaxTtlS });
+  const ofSecrets = { boundAudiences: [secretsRole.audience], ...life(SECRETS_TTL_S, SECRETS_TTL_S, SECRETS_TTL_S) };
+  const ofService = { boundSubject: serviceRole.subject, claimMappings: {}, ...life(SERVICE_TTL_S, SERVICE_TTL_S) };
+  return {
+    issuer,
+    defaultRole: null,
+    roles: new Map<string, TokenRole>([
+      [agentRole.name, { ...common, ...life(agentRole.tokenTtlS, AGENT_MAX_TTL_S), policies: [agentRole.policy] }],
+      [secretsRole.name, { ...common, ...ofSecrets, policies: [secretsRole.policy] }],
+      [serviceRole.name, { ...common, ...ofService, policies: [serviceRole.policy] }],
+    ]),
+    policies: new Map([
+      [agentRole.policy, agentRules],
+      [secretsRole.policy, secretsRules('{{env}}')],
+      [serviceRole.policy, serviceRules],
+    ]),
+  };
+}
+
+function policyOf(capabilities: PolicyRules): string {
   const rules = Object.entries(capabilities).map(
     ([path, allowed]) => `path "${path}" {\n  capabilities = ${JSON.stringify(allowed).replaceAll(',', ', ')}\n}\n`,
   );

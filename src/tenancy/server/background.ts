@@ -8,6 +8,7 @@ import { incomingDirectory } from '../bundles/archives.ts';
 import { countRefusals, removeOldEntries } from '../core/audit.ts';
 import { sessionsOverBefore } from '../people/authenticate.ts';
 import { advanceRollouts, askGates } from '../rollouts/advance.ts';
+import { removeExpiredTokens } from '../secretstore/records.ts';
 import { deleteReports } from '../store/agents.ts';
 import { chooseArchivesToRemove, deleteOldBundles, findEnvsOverLimit, forgetArchive } from '../store/bundles.ts';
 import { listHeldEnvs } from '../store/envs.ts';
@@ -58,6 +59,7 @@ const jobs: readonly Job[] = [
   { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
+  { name: 'removing expired tokens', everyMs: 60 * SECOND_MS, run: removeExpiredTokens },
   { name: 'removing old sessions', everyMs: HOUR_MS, run: removeOldSessions },
   { name: 'removing stale uploads', everyMs: HOUR_MS, run: removeStaleUploads },
 ];

@@ -14,7 +14,14 @@ import { type StoreWatch, watchStore } from '../backends/restore.ts';
 import type { LogLine } from '../core/log.ts';
 import { type BearerCounts, createBearerCache, type LookUpBearer } from '../keys/bearerCache.ts';
 import { ownIdentity } from '../keys/ownAuthority.ts';
-import { createSealer, followKeyRing, type KeyRing, type Sealer, signServiceLogin } from '../keys/keyRing.ts';
+import {
+  createSealer,
+  followKeyRing,
+  type KeyRing,
+  type Sealer,
+  signServiceLogin,
+  verifiedClaims,
+} from '../keys/keyRing.ts';
 import { createS3Storage } from '../peers/bundleBucket.ts';
 import { bundleDirectoryOf, type BundleStorage, createDirectoryStorage } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, openIdentityProvider } from '../peers/identityProvider.ts';
@@ -22,6 +29,10 @@ import { type MeshDirectory, openMeshDirectory, type OpenMeshDirectory } from '.
 import { openSecretstore, type OpenSecretstore, type Secretstore } from '../peers/secretstore.ts';
 import { createPostWebhook, type PostWebhook } from '../peers/postWebhook.ts';
 import { callbackPath, signedOutPath } from '../people/sessions.ts';
+import { embeddedMount } from '../secrets/setup.rules.ts';
+import type { CallDependencies } from '../secretstore/calls.ts';
+import { proveKeyFile, type SecretRecords } from '../secretstore/records.ts';
+import { openEmbedded } from '../secretstore/server.ts';
 import type { Store } from '../store/openStore.ts';
 
 /** The parts that exist before the service is built. */
@@ -59,8 +70,10 @@ export interface TenancyParts {
 }
 
 /** The service without its HTTP interface and its background work. */
-interface Tenancy {
+export interface Tenancy {
   parts: TenancyParts;
+  /** The embedded secretstore; null if OpenBao or Vault is used. */
+  embedded: CallDependencies | null;
   /** Closes all connections, and revokes the service's token at the secretstore if possible. */
   close: () => Promise<void>;
 }
@@ -69,13 +82,15 @@ interface Tenancy {
 export async function createTenancy(settings: TenancySettings, { store, keyFile, log }: OpenedParts): Promise<Tenancy> {
   const clock = Date.now;
   const bundles = connectBundleStorage(settings);
-  const secretstore = connectSecretstore(settings, { keys: () => keys.current(), clock });
   const mesh = connectMesh(settings);
   const identityProvider = connectIdentityProvider(settings);
   const kit = readKitFiles(settings);
   const spans = await connectCollector(settings, log);
   const onError = (error: unknown) => log('error', `the signing keys cannot be read again: ${String(error)}`);
   const keys = await followKeyRing({ store, keyFile, onError });
+  const embedded = await embeddedOf(settings, { store, keyFile, clock, keys: keys.current });
+  const secretstore =
+    embedded === null ? connectSecretstore(settings, { keys: keys.current, clock }) : openEmbedded(embedded);
   const archiveWorkers = createArchiveWorkers();
   const sealer = createSealer(keyFile);
   const bearerCounts = { hits: 0, misses: 0 };
@@ -84,7 +99,7 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, spans, bearerCounts },
     startedAt: clock(),
     changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
-    watch: watchStore({ store, secretstore, clock, log }),
+    watch: embedded === null ? watchStore({ store, secretstore, clock, log }) : noWatch,
     limitComparisons: limitComparisons(),
     runArchiveTask: archiveWorkers.run,
     postWebhook: connectWebhooks(settings),
@@ -102,7 +117,20 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
     await keys.stop();
     await Promise.all([archiveWorkers.close(), secretstore.close(), mesh?.close(), spans?.close()]);
   };
-  return { parts, close };
+  return { parts, embedded, close };
+}
+
+/** Marks in the embedded secretstore would be restored together with the store, and show nothing. */
+const noWatch: StoreWatch = { first: async () => undefined, look: async () => undefined };
+
+/** The embedded secretstore of the settings; null without one. Throws KeyError if the key file does not match. */
+async function embeddedOf(
+  { secretstore, public_url }: TenancySettings,
+  { keys, ...records }: SecretRecords & { keys: () => KeyRing },
+): Promise<CallDependencies | null> {
+  if (secretstore.listen === null) return null;
+  await proveKeyFile(records);
+  return { ...records, mount: embeddedMount(public_url), verifyJwt: (jwt) => verifiedClaims(keys(), jwt) };
 }
 
 function readKitFiles({ secretstore_ca, kit }: TenancySettings): KitDependencies['kit'] {

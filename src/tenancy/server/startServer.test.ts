@@ -6,7 +6,7 @@ import { createMemorySecretstore } from '../../../fixtures/world/tenancy/memoryP
 import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
 import { startService } from '../../../fixtures/world/tenancy/service.ts';
 import { httpLimits } from '../http/httpServer.ts';
-import { type RunningServer, startServer } from './startServer.ts';
+import { createApp, type RunningServer, startServer } from './startServer.ts';
 
 it('answers started requests before it stops, and no later ones', async () => {
   const begun = Promise.withResolvers<void>();
@@ -20,8 +20,8 @@ it('answers started requests before it stops, and no later ones', async () => {
   const { call: callApi, token } = await addOperator(service);
   await callApi('POST envs', { name: 'eu-1', production: false });
   const server: RunningServer = await startServer(
-    { parts: service.deps, limits: httpLimits },
-    { host: '127.0.0.1', port: 0, tls: null },
+    (tls) => createApp({ parts: service.deps, tls, limits: httpLimits }),
+    { host: '127.0.0.1', port: 0, tls: null, log: service.deps.log },
   );
   const headers = { authorization: `Bearer ${token}` };
   const call = request({ port: server.port, path: '/v1/envs/eu-1/secrets', headers }).end();

@@ -30,6 +30,7 @@ interface ServerOptions {
   readonly port: number;
   /** Null for plain HTTP, on loopback only. */
   readonly tls: TlsSource | null;
+  readonly log: LogLine;
 }
 
 /** Where the certificate chain and the key of the server come from. */
@@ -56,14 +57,14 @@ const STOP_TIME_MS = 20_000;
  */
 export const BACKLOG = 65_535;
 
+/** Starts the HTTP interface that `create` makes for a certificate. */
 export async function startServer(
-  http: Omit<HttpParts, 'tls'>,
-  { host, port, tls: source }: ServerOptions,
+  create: (tls: TlsIdentity | null) => Promise<FastifyInstance>,
+  { host, port, tls: source, log }: ServerOptions,
 ): Promise<RunningServer> {
   const tls = source && (await source.read());
-  const app = await createApp({ ...http, tls });
+  const app = await create(tls);
   await app.listen({ host, port, backlog: BACKLOG });
-  const { log } = http.parts;
   const stopFollowing = source && tls && followTls(app.server, { source, identity: tls, log });
   return {
     port: (app.server.address() as AddressInfo).port,

@@ -28,6 +28,9 @@ export interface Database {
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
   webhook_marks: WebhookMarkTable;
+  secretstore_keys: SecretstoreKeyTable;
+  secretstore_versions: SecretstoreVersionTable;
+  secretstore_tokens: SecretstoreTokenTable;
 }
 
 /** The position of a row in a list that is sorted by a time and then by an id. */
@@ -599,3 +602,43 @@ interface RolloutTable {
 }
 
 export type RolloutRow = Selectable<RolloutTable>;
+
+/** The key that encrypts the secrets of an environment in the embedded secretstore. */
+interface SecretstoreKeyTable {
+  id: string;
+  env: string;
+  /** Encrypted with the key file. */
+  wrapped: string;
+}
+
+/** A version of a secret in the embedded secretstore. */
+interface SecretstoreVersionTable {
+  env: string;
+  /** Its name below the environment. */
+  key: string;
+  version: number;
+  /** The key of the environment that encrypted it. */
+  key_id: string;
+  /** Its fields in JSON, encrypted; null for a destroyed version. */
+  sealed: string | null;
+  created_at: number;
+  deleted_at: number | null;
+  destroyed: number;
+}
+
+/** A token of the embedded secretstore that is neither expired nor revoked. */
+interface SecretstoreTokenTable {
+  /** SHA-256 of the token, which is random. */
+  hash: string;
+  accessor: string;
+  role: string;
+  /** The `sub` of the JWT. */
+  subject: string;
+  meta: Json<Record<string, string>>;
+  policies: Json<string[]>;
+  issued_at: number;
+  creation_ttl_s: number;
+  explicit_max_ttl_s: number;
+  expires_at: number;
+  renewed_at: number | null;
+}

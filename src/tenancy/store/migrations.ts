@@ -37,6 +37,7 @@ export const migrations: Record<string, Migration> = {
   '0032-applied-since': { up: addAppliedSince },
   '0033-returns': { up: addReturns },
   '0034-own-authority': { up: createTlsCertificates },
+  '0035-secretstore': { up: createSecretstore },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -665,6 +666,43 @@ async function createTlsCertificates({ schema }: Kysely<unknown>): Promise<void>
     .addColumn('certificate', 'text', (column) => column.notNull())
     .addColumn('sealed_key', 'text', (column) => column.notNull())
     .execute();
+}
+
+/** The embedded secretstore: keys of environments, versions of secrets, and tokens. */
+async function createSecretstore({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('secretstore_keys')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('env', 'text', (column) => column.notNull().unique())
+    .addColumn('wrapped', 'text', (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable('secretstore_versions')
+    .addColumn('env', 'text', (column) => column.notNull())
+    .addColumn('key', 'text', (column) => column.notNull())
+    .addColumn('version', 'bigint', (column) => column.notNull())
+    .addColumn('key_id', 'text', (column) => column.notNull())
+    .addColumn('sealed', 'text')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('deleted_at', 'bigint')
+    .addColumn('destroyed', 'integer', (column) => column.notNull())
+    .addPrimaryKeyConstraint('secretstore_versions_place', ['env', 'key', 'version'])
+    .execute();
+  await schema
+    .createTable('secretstore_tokens')
+    .addColumn('hash', 'text', (column) => column.primaryKey())
+    .addColumn('accessor', 'text', (column) => column.notNull().unique())
+    .addColumn('role', 'text', (column) => column.notNull())
+    .addColumn('subject', 'text', (column) => column.notNull())
+    .addColumn('meta', 'text', (column) => column.notNull())
+    .addColumn('policies', 'text', (column) => column.notNull())
+    .addColumn('issued_at', 'bigint', (column) => column.notNull())
+    .addColumn('creation_ttl_s', 'bigint', (column) => column.notNull())
+    .addColumn('explicit_max_ttl_s', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .addColumn('renewed_at', 'bigint')
+    .execute();
+  await schema.createIndex('secretstore_tokens_by_expiry').on('secretstore_tokens').column('expires_at').execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

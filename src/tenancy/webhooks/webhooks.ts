@@ -24,6 +24,7 @@ import {
 } from '../store/webhooks.ts';
 import { testEvent } from './event.rules.ts';
 import { targetFault } from './message.rules.ts';
+import type { Sealer } from '../keys/keyRing.ts';
 import { type EventDependencies, newWebhookSecret, sealedNames, sendEvent } from './deliver.ts';
 import type { DeadLetter, Webhook } from './webhookSchemas.ts';
 
@@ -243,4 +244,22 @@ export async function testWebhook(
     await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${name}`, env }));
   });
   return { delivered: error === null, status, error };
+}
+
+/** Encrypts the URLs and secrets of all webhooks with another key file; skips what the first one does not decrypt. */
+export async function resealWebhooks(work: Store, { from, to }: { from: Sealer; to: Sealer }): Promise<void> {
+  const rows = await work.selectFrom('webhooks').selectAll().execute();
+  for (const { id, sealed_url, sealed_secret, sealed_previous_secret } of rows) {
+    const names = sealedNames(id);
+    const again = (name: string, sealed: string) => {
+      const text = from.unseal(name, sealed);
+      return text === null ? sealed : to.seal(name, text);
+    };
+    const changed = {
+      sealed_url: again(names.url, sealed_url),
+      sealed_secret: again(names.secret, sealed_secret),
+      sealed_previous_secret: sealed_previous_secret && again(names.secret, sealed_previous_secret),
+    };
+    await work.updateTable('webhooks').set(changed).where('id', '=', id).execute();
+  }
 }
