@@ -1,13 +1,16 @@
+import { createPublicKey } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { createCa, serverNames } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { startSecretstore } from '../../../fixtures/world/servers/secretstore/secretstore.ts';
+import { tenancyMount } from '../../../fixtures/world/servers/secretstore/tenancyMount.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
 import { readKeyFile } from '../commands/storeAccess.ts';
-import { createSealer } from '../keys/keyRing.ts';
+import { createSealer, openKeyRing, publicKeyPems } from '../keys/keyRing.ts';
 import { ownIdentity } from '../keys/ownAuthority.ts';
 import { holdRestored } from '../backends/restore.ts';
 import { createEnv } from '../store/envs.ts';
@@ -84,6 +87,25 @@ it('finds each fault independently', async () => {
     mesh: ['wrong', expect.stringMatching(/^mesh controller: /)],
   });
   expect(text).not.toContain('canary');
+});
+
+it('finds a policy of the service that an earlier version has written', async () => {
+  const settings = { ...settingsBelow(dir), key_file: join(dir, 'store.key') };
+  await initialize(settings);
+  const keys = await inStore(settings, (store) => openKeyRing(store, readKeyFile(settings.key_file)));
+  const [key] = publicKeyPems(keys).map((pem) => createPublicKey(pem));
+  const ca = createCa();
+  const secretstore = await startSecretstore({ certificate: ca.issue(serverNames), tenancyKey: key!, issuer: url });
+  Object.assign(secretstore.mount, tenancyMount({ keys: [key!], issuer: url }));
+  writeFileSync(join(dir, 'ca.pem'), ca.pem);
+  secretstoreUrl = secretstore.url;
+  configure(`secretstore_ca: ${dir}/ca.pem`);
+  secretstore.answerNext('secret', { status: 403, body: { errors: ['permission denied'] } });
+  const outdated = await examine();
+  const current = await examine();
+  await secretstore.stop();
+  expect(outdated.checks['secretstore']).toEqual(['wrong', expect.stringContaining('lacks the capability `patch`')]);
+  expect(current.checks['secretstore']).toEqual(['well']);
 });
 
 it('finds a backend whose token two hosts use', () => {
