@@ -60,7 +60,7 @@ function beginRequestsInTurns(handler: RequestListener): RequestListener {
 }
 
 /** Requests of all connections that begin before the service looks at open connections again. */
-const REQUESTS_OF_TURN = 4;
+const REQUESTS_OF_TURN = 16;
 
 /** Begins work of callers a few at a time, and looks at open connections in between. Addresses take turns. */
 class Turns {
