@@ -8,7 +8,7 @@ import {
   repairRelease,
   type StagedBundle,
 } from '../release/integrity.ts';
-import { type ServiceFacts, serviceFactsOf } from '../release/services.rules.ts';
+import { serviceFactsOf } from '../release/services.rules.ts';
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
 import type { Carried, RenderedModel } from '../release/orchestrator.ts';
@@ -60,9 +60,10 @@ export async function renderRelease(
 
 type RenderInput = 'bundle' | 'contents' | 'project' | 'images' | 'model' | 'secrets' | 'signatures' | 'signers';
 
-function factsOf({ written }: RenderedModel, name: string): Partial<ServiceFacts> {
+function factsOf({ written, startFirst }: RenderedModel, name: string) {
   const found = written.find((each) => each.name === name);
-  return found === undefined ? {} : serviceFactsOf(found);
+  const update = startFirst.get(name);
+  return { ...(found && serviceFactsOf(found)), ...(update && { start_first: update }) };
 }
 
 /** Moves the unpacked files to a new release, or repairs an existing release. Returns the text of the override. */

@@ -6,7 +6,9 @@ import { openedPaths } from '../../bundle/compose/composeProject.rules.ts';
 import { readEnvTexts } from '../../bundle/compose/composeFiles.ts';
 import { nodeFromJson } from '../../bundle/compose/composeNode.rules.ts';
 import { parseRoutes, type Route } from '../../bundle/compose/networks.rules.ts';
+import { startFirstOfModel, startFirstRefusal } from '../../bundle/plan/startFirst.rules.ts';
 import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
+import type { WrittenService } from '../../bundle/plan/writtenServices.rules.ts';
 import { validateModelPolicy } from '../../bundle/policy/composePolicy.rules.ts';
 import { fingerprintsOf, withoutSecrets } from '../release/fingerprints.ts';
 import { freeSpace, type SpaceDependencies } from '../release/garbage.ts';
@@ -87,16 +89,29 @@ export async function validateRenderedModel(
   const refusals = validateModelPolicy(model, dir, { manifest, projectName: project, isApplied, ...context, host });
   const written = writtenServicesIn(model);
   const wait = validateHealthWait(written, new Map(), settings.health_timeout_max_s);
-  refusals.push(...(wait === null ? [] : [wait]));
+  const startFirst =
+    settings.orchestrator === 'compose'
+      ? startFirstOfModel(model, { written: input.project.active, jobs: jobsOf(written) })
+      : [];
+  const sideBySide = isApplied ? null : startFirstRefusal(startFirst);
+  refusals.push(...[wait, sideBySide].filter((each) => each !== null));
   if (refusals.length > 0) throw refusedFault(refusals);
   return {
     model: {
       written: written.map((each) => ({ ...each, image: each.image === null ? null : vault.conceal(each.image) })),
+      startFirst: new Map(
+        startFirst.flatMap(({ name, update, faults }) => (faults.length > 0 ? [] : [[name, update]])),
+      ),
       granted: await withoutSecrets(deps, grantedPrivilegesOf(model, dir, context.outside)),
       edges: serviceEdgesOf(model),
       services: await fingerprintsOf(deps, dir, model),
     },
   };
+}
+
+/** Names of the services that end, which have nothing to replace. */
+function jobsOf(written: readonly WrittenService[]): ReadonlySet<string> {
+  return new Set(written.filter(({ kind }) => kind === 'job').map(({ name }) => name));
 }
 
 async function policyContextOf(

@@ -24,6 +24,8 @@ interface CreatedRelease {
   sha: string;
   release: ComposeRelease;
   create: () => Promise<void>;
+  /** The containers that belong to the release; all by default. Others are left alone. */
+  isOwn?: (container: CreatedContainer) => boolean;
 }
 
 /**
@@ -33,13 +35,13 @@ interface CreatedRelease {
  */
 export async function enforceModel(
   deps: ComposeDependencies,
-  { sha, release, create }: CreatedRelease,
+  { sha, release, create, isOwn = () => true }: CreatedRelease,
   signal: AbortSignal,
 ): Promise<CreatedResources> {
   const { containers, tick } = deps;
   const granted = await readGrantedPrivileges(deps, { sha, release }, signal);
   const compare = async (found: CreatedResources) => {
-    const created = { ...found, containers: found.containers.filter((each) => !isHalfRemoved(each)) };
+    const created = { ...found, containers: found.containers.filter((each) => !isHalfRemoved(each) && isOwn(each)) };
     const differences = compareWithModel(granted, created, { dir: release.dir, hide: (fact) => fact });
     return differences.length === 0
       ? differences

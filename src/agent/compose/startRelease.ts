@@ -28,6 +28,7 @@ import { settleNetworks } from './networks.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
 import { recordCreated } from './recordContainers.ts';
+import type { ReplaceableRelease } from './startFirst.ts';
 import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';
 import { completeRecord, composeReleaseOf } from '../release/releases.ts';
 
@@ -69,18 +70,49 @@ export async function startRelease(
   start: Start,
   signal: AbortSignal,
 ): Promise<StartedRelease> {
+  const prepared = await prepareStart(deps, start, signal);
+  const { replacement } = prepared;
+  if (replacement !== null) {
+    const { release, record, services, untouched, plan } = prepared;
+    const facts = { release, record: { ...record, services }, untouched, excludedServices: plan.without };
+    const replaced = { ...replacement, ...facts, sha: start.sha };
+    const startServices = (names: ReadonlySet<string>) => startServicesOf(deps, { start, prepared, names }, signal);
+    const rethrow = (error: unknown) => rethrowWithCause(deps, error);
+    const { replaceStartFirst } = await import('./startFirst.ts');
+    await replaceStartFirst(deps, { ...replaced, startServices, rethrow }, signal);
+    await removeOtherServices(deps, prepared.before.containers, { services });
+  }
+  return startServicesOf(deps, { start, prepared, names: null }, signal);
+}
+
+/** A prepared release, and the only services that are started; null for all. */
+interface PreparedStart {
+  start: Start;
+  prepared: Awaited<ReturnType<typeof prepareStart>>;
+  names: ReadonlySet<string> | null;
+}
+
+async function startServicesOf(
+  deps: ComposeDependencies,
+  { start, prepared, names: chosen }: PreparedStart,
+  signal: AbortSignal,
+): Promise<StartedRelease> {
   const { sha } = start;
   const { compose, settings } = deps;
   const rethrow = (error: unknown) => rethrowWithCause(deps, error);
-  const { release, record, before, services, plan, untouched, stuckFault } = await prepareStart(deps, start, signal);
+  const { release, record, before, services, plan, untouched, stuckFault, replacement } = prepared;
   const { kept, without: excludedServices } = plan;
-  const isTouched = (name: string) => !untouched.includes(name) && !excludedServices.includes(name);
+  const isTouched = (name: string) =>
+    !untouched.includes(name) && !excludedServices.includes(name) && chosen?.has(name) !== false;
   const names = services.map(({ name }) => name);
-  const only = untouched.length > 0 ? names.filter(isTouched) : null;
+  const only = untouched.length > 0 || chosen !== null ? names.filter(isTouched) : null;
   const create = async () => {
     if (only?.length === 0) return;
     if (kept.length > 0) await restoreProviders(deps, { kept, services }, await deps.containers.inspectProject());
-    const options = { excludedServices, only };
+    // All that the chosen services depend on is there or chosen.
+    const withDependencies = chosen !== null && untouched.length === 0;
+    const isNeeded = (name: string) => chosen === null || isNeededBy(services, chosen, name);
+    const options = { excludedServices: excludedServices.filter(isNeeded), only, withDependencies };
     const createOnce = () => compose.create(release, options, signal);
     const createAgain = async () => {
       await removePartiallyCreated(deps, await deps.containers.inspectProject(), kept);
@@ -89,8 +121,11 @@ export async function startRelease(
     await createOnce().catch(unlessEndedMeanwhile(createAgain)).catch(rethrowAsTakenName).catch(rethrow);
   };
   await create();
-  const after = await enforceModel(deps, { sha, release, create }, signal);
-  const recordFault = await catchFault(() => recordCreated(deps, sha, { before: before.containers, after }));
+  const isOwn = (container: CreatedContainer) => chosen?.has(serviceOf(container)) !== false;
+  const after = await enforceModel(deps, { sha, release, create, isOwn }, signal);
+  const recorded = after.containers.filter((each) => chosen === null || replacement?.isKept(each) !== false);
+  const found = { before: before.containers, after: { ...after, containers: recorded } };
+  const recordFault = await catchFault(() => recordCreated(deps, sha, found));
   if (recordFault && start.despiteFaults !== true) throw recordFault;
   const again = oneShotsToRunAgain(deps, { kept, services }, { before, after });
   const wait = releaseWaitOf(services, healthchecksOf(after.containers), settings);
@@ -102,6 +137,7 @@ export async function startRelease(
     await startCreated(deps, created, signal);
   };
   if (started?.length !== 0) await startCreated(deps, created, signal).catch(retry).catch(rethrow);
+  if (chosen !== null) return { wait };
   await restartDependents(deps, services);
   const [existed, exist] = [before.containers.map(ownedOf), after.containers.map(ownedOf)];
   deps.recordDecision({ word: 'started', ...compareContainers(existed, exist) });
@@ -128,11 +164,52 @@ async function prepareStart(
   const stuck = await removePartiallyCreated(deps, before, plan.kept);
   const [stuckFault] = stuck.values();
   if (stuckFault && !despiteFaults) throw stuckFault;
-  await removeOtherServices(deps, before.containers, { services });
-  memory.lastComposeUp = composeUpNow(before.containers.map(startOf));
-  await prepareCures(deps, problems);
   const untouched = [...stuck.keys(), ...pausedServices(before.containers), ...left];
-  return { release, record, before, services, plan, untouched, stuckFault };
+  const replaceable = { sha, release, record: { ...record, services }, fingerprints, untouched };
+  const replacement = await planReplacement(deps, { ...replaceable, problems }, signal);
+  // They serve until the replacement is over, unless a service that starts before it may need their ports.
+  if (replacement === null || replacement.missing.size > 0)
+    await removeOtherServices(deps, before.containers, { services });
+  memory.lastComposeUp = composeUpNow(before.containers.map(startOf));
+  await prepareCures(
+    deps,
+    problems.filter(({ service }) => !replacement?.replacements.some((each) => each.service === service)),
+  );
+  return { release, record, before, services, plan, untouched, stuckFault, replacement };
+}
+
+/**
+ * The services to replace start-first. Their module is only loaded if the compose files of the release, or of the one
+ * that a revert leaves, ask for it.
+ */
+async function planReplacement(
+  deps: ComposeDependencies,
+  {
+    problems,
+    ...found
+  }: Omit<ReplaceableRelease, 'created' | 'bad' | 'left'> & {
+    problems: readonly ServiceProblem[];
+  },
+  signal: AbortSignal,
+) {
+  const { attempt } = deps.state.state;
+  const isLeft = found.fingerprints === undefined && attempt !== null && attempt.sha !== found.sha;
+  const left = isLeft ? ((await deps.releases.readRecord(attempt.sha))?.services ?? []) : [];
+  if (![...found.record.services, ...left].some((each) => each.start_first !== undefined)) return null;
+  const { isKept, planReplacements } = await import('./startFirst.ts');
+  const cured = problems.filter(({ cure }) => cure === 'restart' || cure === 'recreate');
+  const bad = new Set(cured.flatMap((problem) => problem.containers));
+  const created = await deps.containers.inspectProject();
+  const plan = await planReplacements(deps, { ...found, left, created, bad }, signal);
+  return plan && { ...plan, isKept: (container: CreatedContainer) => isKept(container, plan) };
+}
+
+/** True for a service that one of the others depends on, directly or indirectly. */
+function isNeededBy(services: ReleaseRecord['services'], names: ReadonlySet<string>, service: string): boolean {
+  const all = new Set(names);
+  for (const name of all)
+    for (const each of services.find((other) => other.name === name)?.after ?? []) all.add(each.name);
+  return all.has(service);
 }
 
 /** Services with a paused container: compose fails when it is to start one. */

@@ -67,6 +67,55 @@ async function watchUntilHealthy(
   }
 }
 
+/** Containers of one service that are awaited alone, beside others of the same service. */
+interface AwaitedContainers {
+  record: ReleaseRecord;
+  service: string;
+  ids: readonly string[];
+  /** Seconds within which they must be healthy. */
+  waitS: number;
+  /** Seconds for which they must then stay healthy. */
+  monitorS: number;
+}
+
+/** Waits until these containers are healthy, and have been so for the monitored time. Throws UNHEALTHY, as above. */
+export async function waitForContainers(
+  deps: ComposeDependencies,
+  awaited: AwaitedContainers,
+  signal: AbortSignal,
+): Promise<void> {
+  await watchContainersOf(deps, awaited, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
+}
+
+async function watchContainersOf(
+  deps: ComposeDependencies,
+  { record, service, ids, waitS, monitorS }: AwaitedContainers,
+  signal: AbortSignal,
+): Promise<void> {
+  const expected = record.services
+    .filter(({ name }) => name === service)
+    .map((each) => ({ ...each, replicas: ids.length }));
+  const startedMs = monotonicMs();
+  const deadlineMs = startedMs + (waitS + monitorS) * 1000;
+  const verdict = new WaitVerdict(expected, { deadlineMs, settleMs: deps.settings.settle_s * 1000 });
+  const watch = await watchRelease(deps, { record, left: [], only: new Set(ids) });
+  let healthyMs: number | null = null;
+  try {
+    for (;;) {
+      const snapshot = watch.look();
+      const isHealthy = unhealthyServicesAmong(snapshot.watched, expected).length === 0;
+      healthyMs = isHealthy ? (healthyMs ?? snapshot.nowMs) : null;
+      const monitoredMs = healthyMs === null ? Infinity : healthyMs + monitorS * 1000 - snapshot.nowMs;
+      if (monitoredMs <= 0) return;
+      const blamed = isHealthy ? null : verdict.blamed(snapshot);
+      if (blamed !== null) throw await unhealthyFault(deps, blamed, { expected, waitedMs: monotonicMs() - startedMs });
+      await watch.next(Math.min(snapshot.remainingMs, verdict.leftMs(snapshot.nowMs), monitoredMs), signal);
+    }
+  } finally {
+    watch.close();
+  }
+}
+
 /** Watches the health of a release's containers from the last `compose up` on. */
 export interface ReleaseWatch extends Pick<ContainerWatch, 'next' | 'close' | 'containers'> {
   /** The current health, without the containers of finished services and services that are not awaited. */
@@ -77,17 +126,23 @@ export interface ReleaseWatch extends Pick<ContainerWatch, 'next' | 'close' | 'c
 interface WatchedRelease {
   record: ReleaseRecord | null;
   left: readonly string[];
+  /** Ids of the only containers that are looked at; all by default. */
+  only?: ReadonlySet<string>;
 }
 
 /** Opens a watch; close it in any case. */
-export async function watchRelease(deps: ComposeDependencies, { record, left }: WatchedRelease): Promise<ReleaseWatch> {
+export async function watchRelease(
+  deps: ComposeDependencies,
+  { record, left, only }: WatchedRelease,
+): Promise<ReleaseWatch> {
   const { lastComposeUp } = deps.memory;
   const watch = await watchContainers(deps.containers, lastComposeUp.atMs + lastComposeUp.clockOffsetMs);
   const ignored = new Set([...finishedServices(record), ...left]);
   const snapshotOf = snapshotterOf(deps, { watch, services: record?.services ?? [] });
   return {
     ...watch,
-    look: () => snapshotOf(watch.containers().filter(({ service }) => !ignored.has(service))),
+    look: () =>
+      snapshotOf(watch.containers().filter(({ id, service }) => !ignored.has(service) && only?.has(id) !== false)),
   };
 }
 

@@ -12,6 +12,7 @@ const quiet: UpgradeFacts = {
     written: [],
     withoutEffect: [],
     kept: [],
+    startFirst: [],
   },
   drifted: { known: [] },
   drift: 'heal',
@@ -56,6 +57,11 @@ it.each<[string, Partial<UpgradeFacts>, RegExp[]]>([
     [/^keys failed: service web: cpu_percent is refused: it keeps running/],
   ],
   [
+    'services that cannot be replaced start-first',
+    { startFirst: [{ text: 'service web: order start-first is refused: ports 80', cure: 'remove it' }] },
+    [/^start-first failed: service web: order start-first is refused: ports 80: it keeps running/],
+  ],
+  [
     'images that are no longer pulled with every bundle',
     { kept: [{ service: 'web', image: 'app:1', policy: 'missing' }] },
     [/^pull policies failed: web: pull_policy missing is honoured now: a bundle no longer pulls app:1/],
@@ -93,6 +99,6 @@ it.each<[string, Partial<UpgradeFacts>, RegExp[]]>([
 });
 
 it('finds no change without an applied release, and unknown without a state', () => {
-  expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(7).fill('passed'));
-  expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(7).fill('unknown'));
+  expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(8).fill('passed'));
+  expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(8).fill('unknown'));
 });

@@ -1,6 +1,9 @@
 import type { RefusedFault } from '../../../machines/refusals.ts';
 import type { ServiceProblem, Sha } from '../../../machines/types.ts';
 import { type WrittenService, writtenServicesOf } from '../../bundle/plan/writtenServices.rules.ts';
+import { readServices } from '../../bundle/plan/bundleToStart.rules.ts';
+import { replicasOf } from '../../bundle/plan/resourceFaults.rules.ts';
+import { startFirstServices } from '../../bundle/plan/startFirst.rules.ts';
 import { type Check, checkResult, type Fact, type Finding, unknownCheck } from '../../core/doctor.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 import { Fault } from '../../../machines/fault.ts';
@@ -37,6 +40,8 @@ export interface UpgradeFacts {
   drift: 'heal' | 'report';
   /** Features of its compose files that this host does not support. */
   withoutEffect: readonly RefusedFault[];
+  /** Resources that two containers of a service cannot share, though it asks for start-first. */
+  startFirst: readonly RefusedFault[];
   /** Services whose `pull_policy` does not pull with every bundle, unlike in earlier versions. */
   kept: readonly { service: string; image: string; policy: string }[];
   /**
@@ -64,10 +69,20 @@ export function upgradeChecks(facts: Fact<UpgradeFacts | null>): Check[] {
     checkResult(names[4], 'every key has an effect', withoutEffectFindings(known)),
     checkResult(names[5], 'every image is pulled with every bundle', keptFindings(known)),
     networksCheck(known),
+    checkResult(names[7], 'every service that asks for start-first can have it', startFirstFindings(known)),
   ];
 }
 
-const names = ['writable mounts', 'kept releases', 'jobs', 'drift', 'keys', 'pull policies', 'networks'] as const;
+const names = [
+  'writable mounts',
+  'kept releases',
+  'jobs',
+  'drift',
+  'keys',
+  'pull policies',
+  'networks',
+  'start-first',
+] as const;
 
 function networksCheck({ networks }: UpgradeFacts): Check {
   if ('unknown' in networks) return unknownCheck(names[6], networks.unknown);
@@ -95,6 +110,13 @@ function networksCheck({ networks }: UpgradeFacts): Check {
         : free,
   }));
   return checkResult(names[6], 'every network is as the release defines it', [...ofChanged, ...ofUnused]);
+}
+
+function startFirstFindings({ startFirst }: UpgradeFacts): Finding[] {
+  return startFirst.map(({ text, cure }) => ({
+    problem: `${text}: it keeps running, and the next bundle that says so is refused`,
+    fix: cure,
+  }));
 }
 
 function keptFindings({ kept }: UpgradeFacts): Finding[] {
@@ -181,6 +203,7 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
         drift: settings.drift,
         networks: await networksOf({ releases, record, settings, env }, vault, signal),
         withoutEffect: await withoutEffectIn({ releases, record, settings, env }, { written: project, vault }, signal),
+        startFirst: settings.orchestrator === 'swarm' ? [] : startFirstFaults(project),
         kept: record.containers ? [] : keptImages(project.active),
         written: await writtenIn(releases, signal),
       },
@@ -189,6 +212,15 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
     if (!(error instanceof Fault)) throw error;
     return { unknown: error.message };
   }
+}
+
+/** By the files as written, without the values of variables. */
+function startFirstFaults({ files, active }: ComposeProject): RefusedFault[] {
+  const resolve = (text: string) => (text.includes('$') ? null : text);
+  const services = readServices(active, resolve).filter((each) => replicasOf(each) > 0);
+  const jobs = writtenServicesOf(active).filter(({ kind }) => kind === 'job');
+  const bundle = { files, services, jobs: new Set(jobs.map(({ name }) => name)), resolve };
+  return startFirstServices(bundle).flatMap(({ faults }) => faults);
 }
 
 /** Images of a release that an earlier version applied, except images with a digest, which never change. */

@@ -35,6 +35,14 @@ export interface ComposeRelease {
 interface StartedRelease extends ComposeRelease {
   /** Seconds for which its services may wait for each other; by default none. */
   dependenciesS?: number;
+  /** How many containers one of the services has while two generations of it run. */
+  scale?: ServiceScale;
+}
+
+/** The number of a service's containers, of all its generations. */
+interface ServiceScale {
+  service: string;
+  containers: number;
 }
 
 /** A release, and the services that have one image, which is pulled. */
@@ -126,10 +134,11 @@ export function createCompose(
      * Starts the existing containers in the order of their dependencies: all, or only the containers of `services`. It
      * waits until dependencies are healthy or have ended, for at most `dependenciesS` in addition to its own limit.
      */
-    up: ({ dependenciesS = 0, ...release }: StartedRelease, services: string[] | null, signal: AbortSignal) =>
-      withLogins(dir, [], () =>
-        step({ name: 'up', args: startArguments(services), release, timeoutS: up_timeout_s + dependenciesS }, signal),
-      ),
+    up: ({ dependenciesS = 0, scale, ...release }: StartedRelease, services: string[] | null, signal: AbortSignal) =>
+      withLogins(dir, [], () => {
+        const args = startArguments(services, scale);
+        return step({ name: 'up', args, release, timeoutS: up_timeout_s + dependenciesS }, signal);
+      }),
 
     /**
      * Removes the whole project by its labels, without files, orphan containers included; volumes only with `volumes`.
@@ -157,18 +166,38 @@ interface CreateOptions {
   excludedServices?: string[];
   /** The only services that are touched; all if null. */
   only?: string[] | null;
+  /** Creates containers of this service beside its existing ones, and replaces nothing. */
+  scale?: ServiceScale;
+  /**
+   * Selects the services that the others depend on, too. Otherwise compose before 2.27 leaves the dependencies out of
+   * the configuration hash, and creates the containers again in the next `up`.
+   */
+  withDependencies?: boolean;
 }
 
-function createArguments({ excludedServices = [], only = null }: CreateOptions): string[] {
-  if (only !== null) return ['--no-start', '--no-build', '--pull', 'never', '--no-deps', ...only];
+function createArguments({
+  excludedServices = [],
+  only = null,
+  scale,
+  withDependencies = false,
+}: CreateOptions): string[] {
   const scaledToZero = excludedServices.flatMap((service) => ['--scale', `${service}=0`]);
-  return ['--no-start', '--no-build', '--pull', 'never', '--remove-orphans', ...scaledToZero];
+  const quietly = ['--no-start', '--no-build', '--pull', 'never'];
+  const selection = withDependencies ? scaledToZero : ['--no-deps'];
+  if (scale !== undefined) return [...quietly, '--no-recreate', ...selection, ...scaleArguments(scale), scale.service];
+  if (only !== null) return [...quietly, ...selection, ...only];
+  return [...quietly, '--remove-orphans', ...scaledToZero];
+}
+
+function scaleArguments({ service, containers }: ServiceScale): string[] {
+  return ['--scale', `${service}=${containers}`];
 }
 
 /** `--no-deps`, because compose 2.20 waits forever for a dependency that has no container. */
-function startArguments(services: string[] | null): string[] {
+function startArguments(services: string[] | null, scale?: ServiceScale): string[] {
+  const scaled = scale === undefined ? [] : scaleArguments(scale);
   const selection = services === null ? [] : ['--no-deps', ...services];
-  return ['-d', '--no-recreate', '--no-build', '--pull', 'never', ...selection];
+  return ['-d', '--no-recreate', '--no-build', '--pull', 'never', ...scaled, ...selection];
 }
 
 interface RunnerOptions extends Required<ComposeOptions> {

@@ -42,6 +42,18 @@ interface ExistingVolume {
 /** A container of a service, with its creation parameters. */
 export type ContainerStatus = ObservedContainer & { created: CreationFacts };
 
+/** A command that runs in a container. */
+export interface ContainerCommand {
+  command: string[];
+  /** `NAME=value` */
+  environment: string[];
+  /** '' for the container's own. */
+  user: string;
+  /** '' for the container's own. */
+  workingDir: string;
+  privileged: boolean;
+}
+
 /** Which engine and project the client serves, and its bounds. */
 interface ContainersOptions {
   containerHost: string;
@@ -125,8 +137,9 @@ export function createContainers(options: ContainersOptions) {
       withDocker(async (docker) => {
         const image = await ignoreNotFound(docker.getImage(reference).inspect(), noReference);
         if (image === null) return null;
-        const { User: user = '' } = image.Config as { User?: string };
-        return { taggedMs: taggedMsOf(image), user, architecture: image.Architecture };
+        const { User: user = '', Volumes } = image.Config as { User?: string; Volumes?: object | null };
+        const volumes = Object.keys(Volumes ?? {});
+        return { taggedMs: taggedMsOf(image), user, architecture: image.Architecture, volumes };
       }),
 
     /** Adds a reference to an image of the store. */
@@ -162,6 +175,27 @@ function createMutations({ withDocker, withDockerSlow }: EngineApi) {
     /** Stops a container with its own stop signal and timeout; no effect when it is not running. */
     stopContainer: (id: string) =>
       withDockerSlow((docker, options) => ignoreNotFound(docker.getContainer(id).stop(options), 304)),
+
+    /**
+     * Runs a command in a running container, and resolves to its exit code; null when the container does not run. Its
+     * output is dropped.
+     */
+    runIn: (id: string, { command, user, workingDir, environment, privileged }: ContainerCommand) =>
+      withDockerSlow(async (docker, { abortSignal }) => {
+        const created = await ignoreNotFound(
+          docker.getContainer(id).exec({
+            ...{ Cmd: command, Env: environment, AttachStdout: true, AttachStderr: true, abortSignal },
+            ...(user !== '' && { User: user }),
+            ...(workingDir !== '' && { WorkingDir: workingDir }),
+            ...(privileged && { Privileged: true }),
+          }),
+          409,
+        );
+        if (created === null) return null;
+        const output = await created.start({ abortSignal });
+        for await (const chunk of output as AsyncIterable<Buffer>) void chunk;
+        return (await created.inspect({ abortSignal })).ExitCode;
+      }),
 
     /** Stops a container as above, and starts it again. */
     restartContainer: (id: string) =>

@@ -9,7 +9,8 @@ export interface CreatedContainer {
   Id: string;
   Name: string;
   Image: string;
-  State: { Status: string; StartedAt?: string };
+  Created?: string;
+  State: { Status: string; StartedAt?: string; Health?: { Status: string } | null };
   Config: { Labels: Record<string, string> | null; Healthcheck?: EngineHealthcheck | null };
   HostConfig: Partial<{
     Privileged: boolean;

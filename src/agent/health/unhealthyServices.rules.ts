@@ -19,7 +19,8 @@ export interface WatchedContainer {
 }
 
 /**
- * The services with a missing or unhealthy container, sorted by name, with the cure of each. A tick observes once, so
+ * The services with a missing or unhealthy container, or with one that a killed agent left beside the one that replaces
+ * it, sorted by name, with the cure of each. A tick observes once, so
  * it treats running containers as settled; in an apply `waitUntilHealthy` measures which have settled.
  */
 export function problemsOf(
@@ -44,7 +45,13 @@ export function problemsOf(
     .map(({ name }): ServiceProblem => {
       return { service: name, detail: 'missing', cure: 'start', containers: [], isFailure: true };
     });
-  return [...ofContainers, ...missing].sort((one, other) => (one.service < other.service ? -1 : 1));
+  const surplus = expected.flatMap(({ name, start_first }): ServiceProblem[] => {
+    const count = counts.get(name)?.length ?? 0;
+    if (start_first === undefined || count <= start_first.replicas) return [];
+    const detail = `${count} containers, not ${start_first.replicas}`;
+    return [{ service: name, detail, cure: 'start', containers: [], isFailure: false }];
+  });
+  return [...ofContainers, ...missing, ...surplus].sort((one, other) => (one.service < other.service ? -1 : 1));
 }
 
 /** How many times the failed probes that make it unhealthy must follow before a running container is restarted. */

@@ -2,6 +2,7 @@ import type { Cargo, CargoParts, FailedAttempt } from '../../../machines/service
 import type { Concealed, ObservedState, ReportedContainer, ServiceProblem, Sha } from '../../../machines/types.ts';
 import type { BundleContents } from '../../bundle/archive/inventory.rules.ts';
 import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
+import type { StartFirst } from '../../bundle/plan/startFirst.rules.ts';
 import type { WrittenService } from '../../bundle/plan/writtenServices.rules.ts';
 import type { Verification, VerifiedRoot } from '../../signatures/judgement.rules.ts';
 import type { LostVolume, RestartCount, VerifiedImage } from '../state/state.rules.ts';
@@ -111,6 +112,8 @@ export interface StartedRelease {
 /** The parts of the rendered model that are kept; the model itself contains secret values. */
 export interface RenderedModel {
   written: readonly (Omit<WrittenService, 'image'> & { image: Concealed | null })[];
+  /** The services that are replaced start-first, by name. */
+  startFirst: ReadonlyMap<string, StartFirst>;
   /** Privileges that it grants to its services. */
   granted: GrantedPrivileges;
   /** The dependencies between its services. */

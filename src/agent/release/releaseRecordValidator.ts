@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Constant, Nullable, Sha256, Values } from '../../api/commonSchemas.ts';
 import { schemaCompiler } from '../../core/compileSchema.ts';
+import type { StartFirst } from '../../bundle/plan/startFirst.rules.ts';
 import type { OneShot, ServiceEdges, ServiceFacts } from './services.rules.ts';
 
 const Name = Type.String();
@@ -25,6 +26,12 @@ const Service = Type.Object({
   after: Type.Optional(Type.Unsafe<ServiceFacts['after']>(Type.Array(Type.Object({ name: Name, condition: Name })))),
   joins: Type.Optional(Type.Unsafe<ServiceEdges['joins']>(Type.Array(Type.Object({ service: Name, part: Name })))),
   restarts_with: Type.Optional(Names),
+  /** Present for a service that is replaced start-first. */
+  start_first: Type.Optional(
+    Type.Unsafe<StartFirst>(
+      Type.Object({ replicas: Count, parallelism: Count, delay_s: Type.Number(), monitor_s: Type.Number() }),
+    ),
+  ),
 });
 
 /** A container of a release. Its parameters cannot change under one id, except for its networks and its name. */

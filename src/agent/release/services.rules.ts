@@ -1,5 +1,6 @@
 import { nodeFromJson } from '../../bundle/compose/composeNode.rules.ts';
 import { serviceLayers } from '../../bundle/compose/services.rules.ts';
+import type { StartFirst } from '../../bundle/plan/startFirst.rules.ts';
 import {
   healthDemandOf,
   type JobReason,
@@ -57,6 +58,8 @@ export function hasSucceeded(container: InspectedContainer, role: ServiceRole): 
 /** A service of a release. */
 export interface ExpectedService extends ServiceRole, LinkedService {
   replicas: number;
+  /** Present for a service that is replaced start-first. */
+  start_first?: StartFirst;
 }
 
 /** The resources that a container takes from the container of another service. */

@@ -25,7 +25,7 @@ import {
   type ResolveText,
   resolveWith,
 } from './bundleToStart.rules.ts';
-import type { ComparableRelease } from './changes.rules.ts';
+import type { Change, ComparableRelease } from './changes.rules.ts';
 import { executionsOf } from './executions.rules.ts';
 import {
   copiedOwnerFaults,
@@ -47,6 +47,14 @@ import {
   takenPortFaults,
 } from './resourceFaults.rules.ts';
 import { volumeOf } from './references.rules.ts';
+import {
+  imageVolumeFaults,
+  type PlannedReplacement,
+  plannedReplacements,
+  startFirstNotices,
+  startFirstRefusal,
+  startFirstServices,
+} from './startFirst.rules.ts';
 import { imagesWithNamedUsers, namedUserFaults } from './users.rules.ts';
 import { servicesToAwait } from './waitPlan.rules.ts';
 import type { WrittenService } from './writtenServices.rules.ts';
@@ -242,7 +250,8 @@ interface StartedBundle extends ComparableRelease {
 }
 
 interface StartingHost {
-  orchestrator: OrchestratorName;
+  /** Undefined where it is not known: then two generations side by side are not refused. */
+  orchestrator: OrchestratorName | undefined;
   /** Null where it is not known. */
   engine: { means?: EngineMeans; policyFacts: EnginePolicyFacts; images?: EngineImages } | null;
 }
@@ -257,7 +266,7 @@ export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: S
   const { start, written } = bundleToStart(bundle);
   const means = engine?.means ?? null;
   const images = engine?.images === undefined ? new Map() : keptImages(bundle, engine.images);
-  const notices = noticesOf({ start, written, heads, engine: means, images });
+  const notices = [...noticesOf({ start, written, heads, engine: means, images })];
   const taken = engine === null ? [] : takenNames(start, manifest, engine);
   const faults =
     orchestrator === 'swarm'
@@ -268,10 +277,15 @@ export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: S
           ...copiedOwnerFaults(start, images, means),
           ...taken,
         ];
-  const isRefused = engine !== null && !isApplied && faults.length > 0;
-  return isRefused
-    ? { refusals: [refusalWith('COMPOSE_REFUSED', faults)], notices }
-    : { refusals: [], notices: [...faults, ...notices] };
+  const refusals: Refusal[] = [];
+  const settle = (refusal: Refusal | null, isRefused: boolean) => {
+    if (refusal !== null && isRefused && !isApplied) refusals.push(refusal);
+    else notices.unshift(...(refusal?.faults ?? []));
+  };
+  settle(faults.length === 0 ? null : refusalWith('COMPOSE_REFUSED', faults), engine !== null);
+  if (orchestrator === 'swarm') return { refusals, notices };
+  settle(startFirstRefusal(startFirstServices(start), imageVolumeFaults(start, images)), orchestrator === 'compose');
+  return { refusals, notices: [...notices, ...startFirstNotices(start)] };
 }
 
 /** The service images that the host has and that an apply keeps. */
@@ -292,7 +306,8 @@ export function pulledImageFaults(
 ): { faults: RefusedFault[]; notices: RefusedFault[] } {
   const resolve = resolveWith(manifest);
   const start = { ...toStart(project, resolve), resolve, jobs: new Set<string>() };
-  return { faults: copiedOwnerFaults(start, images, engine), notices: processorNotices(start, images, engine) };
+  const faults = [...copiedOwnerFaults(start, images, engine), ...imageVolumeFaults(start, images)];
+  return { faults, notices: processorNotices(start, images, engine) };
 }
 
 /** Paths of the bundle's files that its services execute; a plan reads the start of these files. */
@@ -307,6 +322,16 @@ export function executedFiles(bundle: StartedBundle, paths: readonly string[]): 
 export function imagesToRead(bundle: StartedBundle, images: EngineImages): string[] {
   const { start } = bundleToStart(bundle);
   return imagesWithNamedUsers(bundle, start.services, images);
+}
+
+/** How an apply replaces the services that it changes; a swarm does it by itself. */
+export function replacementsOf(bundle: StartedBundle, changes: readonly Change[]): PlannedReplacement[] {
+  if (bundle.project.files.length < bundle.manifest.compose.length) return [];
+  const changed = changes.filter(({ change }) => change === 'changed' || change === 'unknown');
+  return plannedReplacements(
+    bundleToStart(bundle).start,
+    changed.map(({ name }) => name),
+  );
 }
 
 function bundleToStart(bundle: StartedBundle): { start: BundleToStart; written: WrittenService[] } {

@@ -16,9 +16,15 @@ it.each([
   ['services: {web: {deploy: {mode: replicated, labels: }}}', []],
   [
     'services: {web: {deploy: {mode: global, labels: {a: b}, update_config: {order: start-first}}}}',
+    ['service web: deploy.labels, deploy.mode: only a swarm reads it (c.yaml)'],
+  ],
+  ['services: {web: {deploy: {update_config: {order: start-first, delay: 1s, failure_action: rollback}}}}', []],
+  [
+    'services: {web: {deploy: {update_config: {delay: 1s, parallelism: 2, failure_action: pause, max_failure_ratio: 0.5}}}}',
     [
-      'service web: deploy.labels, deploy.mode: only a swarm reads it (c.yaml)',
-      'service web: deploy.update_config: the agent updates all services at once (c.yaml)',
+      'service web: deploy.update_config.delay, deploy.update_config.parallelism: only order: start-first replaces containers in batches (c.yaml)',
+      'service web: deploy.update_config.failure_action: the agent reverts a release that fails (c.yaml)',
+      'service web: deploy.update_config.max_failure_ratio: one failed container fails the release (c.yaml)',
     ],
   ],
   [

@@ -20,6 +20,8 @@ export interface IgnoredKey {
   why: string;
   /** Values that ask for nothing. */
   isHarmless?: (text: string) => boolean;
+  /** Services for which the key has an effect after all. */
+  isHonoured?: (service: ComposeNode) => boolean;
 }
 
 const swarmOnly = 'only a swarm reads it';
@@ -40,7 +42,15 @@ export const ignoredInService: readonly IgnoredKey[] = [
   { key: 'deploy.restart_policy.delay', why: 'the engine has its own pauses' },
   { key: 'deploy.restart_policy.window', why: 'the engine has its own pauses' },
   { key: 'deploy.rollback_config', why: 'the agent reverts all services at once' },
-  { key: 'deploy.update_config', why: 'the agent updates all services at once' },
+  ...['delay', 'monitor', 'parallelism'].map((name) => ({
+    ...{ key: `deploy.update_config.${name}`, why: 'only order: start-first replaces containers in batches' },
+    isHonoured: isStartFirst,
+  })),
+  {
+    ...{ key: 'deploy.update_config.failure_action', why: 'the agent reverts a release that fails' },
+    isHarmless: (text) => text === 'rollback',
+  },
+  { key: 'deploy.update_config.max_failure_ratio', why: 'one failed container fails the release' },
   { key: 'develop', why: 'it is for compose watch' },
   { key: 'mem_swappiness', why: 'hosts with cgroup 2 have no such value; memswap_limit limits swap' },
   { key: 'oom_kill_disable', why: 'hosts with cgroup 2 have no such value', isHarmless: (text) => isFalse.test(text) },
@@ -101,11 +111,17 @@ function idleOwners(service: ComposeNode, mounted: ReadonlyMap<string, string>):
 }
 
 function linesOf(node: ComposeNode, rows: readonly IgnoredKey[]): string[] {
-  const written = rows.filter((row) => nodesAt(node, row.key.split('.')).some((value) => asksFor(value, row)));
+  const idle = rows.filter(({ isHonoured }) => isHonoured?.(node) !== true);
+  const written = idle.filter((row) => nodesAt(node, row.key.split('.')).some((value) => asksFor(value, row)));
   return [...new Set(written.map(({ why }) => why))].map((reason) => {
     const same = written.filter(({ why }) => why === reason);
     return `${same.map(({ key }) => key).join(', ')}: ${reason}`;
   });
+}
+
+/** Whether a service is replaced start-first, by this file or by a variable. */
+function isStartFirst(service: ComposeNode): boolean {
+  return /^start-first$|\$/.test(textOf(valueAt(service, 'deploy', 'update_config', 'order')) ?? '');
 }
 
 function asksFor(value: ComposeNode, { isHarmless = () => false }: IgnoredKey): boolean {

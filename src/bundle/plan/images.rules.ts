@@ -28,6 +28,8 @@ export interface LocalImage {
   user: string;
   /** In the words of images, `amd64`; '' when the engine does not know. */
   architecture: string;
+  /** Paths for which the engine creates an anonymous volume unless something is mounted there. */
+  volumes?: readonly string[];
 }
 
 /** The pulls of an apply. */

@@ -12,7 +12,8 @@ import {
 import type { Judgement } from '../policy/privileges.rules.ts';
 import type { EngineMeans } from './bundleToStart.rules.ts';
 import { type Change, changesOf, type ComparableRelease } from './changes.rules.ts';
-import { startFaultsOf } from './hostFaults.rules.ts';
+import { replacementsOf, startFaultsOf } from './hostFaults.rules.ts';
+import type { PlannedReplacement } from './startFirst.rules.ts';
 import {
   type DiskSpace,
   type ExistingVolume,
@@ -46,6 +47,8 @@ export interface Plan {
   /** The profiles that the bundle chooses, and the profiles of the applied release that it does not. */
   profiles: Change[];
   services: Change[];
+  /** How the services that change, or may change, are replaced; absent for a swarm, and where nothing is known. */
+  replaced?: PlannedReplacement[];
   volumes: Change[];
   images: Change[];
   /** The pulls of the apply, by image; absent if the images on the host are unknown, or are verified first. */
@@ -133,7 +136,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const pulls = pullsOf(bundle, host);
   const { wait, refusal } = waitPlanOf(bundle, { limits: host.waits ?? null, images });
   const start = startFaultsOf(bundle, {
-    orchestrator: host.policyHost.orchestrator ?? 'compose',
+    orchestrator: host.policyHost.orchestrator,
     engine: 'known' in host.engine ? host.engine.known : null,
   });
   const found = [
@@ -143,6 +146,16 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     ...(refusal === null ? [] : [refusal]),
     ...start.refusals,
   ];
+  const changes = changesOf(
+    bundle,
+    manifest.secrets.map((secret) => secret.var),
+    {
+      project: projectOf(manifest),
+      applied: 'known' in host.applied ? { release: host.applied.known } : null,
+      engine: 'known' in host.engine ? { ...host.engine.known, volumes: host.engine.known.volumes.map(nameOf) } : null,
+    },
+  );
+  const isSwarm = host.policyHost.orchestrator === 'swarm';
   return {
     bundle: { name, env, version, sequence },
     sha,
@@ -150,16 +163,8 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     permitted: policy.permitted,
     disk: diskSpaceOf(manifest, { host, pulls }),
     ...(pulls && { pulls }),
-    ...changesOf(
-      bundle,
-      manifest.secrets.map((secret) => secret.var),
-      {
-        project: projectOf(manifest),
-        applied: 'known' in host.applied ? { release: host.applied.known } : null,
-        engine:
-          'known' in host.engine ? { ...host.engine.known, volumes: host.engine.known.volumes.map(nameOf) } : null,
-      },
-    ),
+    ...changes,
+    ...('known' in host.applied && !isSwarm && { replaced: replacementsOf(bundle, changes.services) }),
     wait,
     variables: manifest.variables,
     ignored: ignoredKeys(bundle.project.files, projectOf(manifest), host.policyHost.orchestrator),
