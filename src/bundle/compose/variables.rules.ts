@@ -201,6 +201,33 @@ export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fau
   return { lines };
 }
 
+/** Lines that cannot be read, behind which nothing is. */
+const maxUnread = 100;
+
+/** Reads an env file line by line; lines that are not `NAME=VALUE`, which may contain a secret, are counted. */
+export function readEnvFile(text: string): { assignments: EnvAssignment[]; unread: number } {
+  const read = { assignments: [] as EnvAssignment[], unread: 0 };
+  for (let left: string | undefined = text.replace(/^\ufeff/, ''); left !== undefined;) {
+    const { lines, fault, rest } = parseEnvAssignments(left);
+    read.assignments.push(...lines);
+    if (fault !== undefined) read.unread++;
+    const next = read.unread > maxUnread ? -1 : (rest?.indexOf('\n') ?? -1);
+    left = next < 0 ? undefined : rest?.slice(next + 1);
+  }
+  return read;
+}
+
+/** The values of an env file; a variable in one has the value of an earlier line, or is empty. */
+export function envValues(assignments: readonly EnvAssignment[]): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const { name, template } of assignments) {
+    const used = variablesOf(template).uses.map((use): [string, string] => [use.name, values.get(use.name) ?? '']);
+    const value = interpolate(template, Object.fromEntries(used));
+    if (value !== null) values.set(name, value.replaceAll('$$', '$'));
+  }
+  return values;
+}
+
 /** The fault of an env file with `format: raw`: names, and any text after `=`. */
 export function rawEnvFault(text: string): string | null {
   const character = characterFault(text);

@@ -1,57 +1,44 @@
-import { isMap, type Node } from 'yaml';
 import type { Manifest } from '../../../machines/types.ts';
 import { permitKeys, type Permits } from '../../api/hostPolicy.rules.ts';
-import { parseComposeFile } from '../compose/composeFile.rules.ts';
-import { textOf } from '../compose/composeNode.rules.ts';
-import { effectiveValue, serviceLayers } from '../compose/services.rules.ts';
 import { type BundleFacts, noHost, type Plan, planOf } from '../plan/plan.rules.ts';
 import { knownVariables, withKnownVariables } from '../plan/variables.rules.ts';
 import { askedPrivileges } from '../policy/composePolicy.rules.ts';
 import { anyHost, permitEntry, type Privilege } from '../policy/policyHost.rules.ts';
-import { replaceContents, replaceEnvFiles, replaceEnvironmentSecrets, replaceWrittenSecrets } from './files.rules.ts';
+import { replaceContents, replaceEnvironmentSecrets, replaceWrittenSecrets } from './files.rules.ts';
 import {
-  bundlePathOf,
   createVariableRegister,
   type ImportChoices,
   type ImportReport,
   type ImportWork,
-  leaveUndecided,
   normalizeRelative,
   type ProjectTree,
   type SecretSource,
-  tellChange,
+  servicesOf,
 } from './importWork.rules.ts';
-import { replaceMounts, replaceSecretFiles, replaceVolumeDrivers } from './mounts.rules.ts';
-import {
-  findRenamed,
-  removeBridgeNames,
-  replaceHostResources,
-  replaceOverlays,
-  replaceOwnContainers,
-  replaceSharedBridge,
-} from './networks.rules.ts';
-import { type ProjectDocument, renderProjectDocument, repairAnchors, serviceNamesOf } from './projectDocument.rules.ts';
-import { readProject } from './readProject.rules.ts';
+import { replaceDeviceMounts, replaceMounts, replaceSecretFiles, replaceVolumeDrivers } from './mounts.rules.ts';
+import { findRenamed, replaceHostResources, replaceNamespaces, replaceNetworkDrivers } from './networks.rules.ts';
 import {
   chooseProfiles,
   findReadOnlyServices,
-  removeEmptyKeys,
   removeEmptyProfiles,
   removeLogDrivers,
   removeUselessKeys,
   replaceBuilds,
-  replaceDeviceMounts,
   replaceGpuRuntime,
   shortenStopPeriods,
 } from './serviceKeys.rules.ts';
-import { envValues, readEnvFile, type SuppliedVariables, supplyVariables, variableNamesOf } from './variables.rules.ts';
-import { mapAt, type MapNode, ownValue, removeKey, valueAt } from './yamlNodes.rules.ts';
+import { type ProjectTexts, type Renderings, templateOf } from './templates.rules.ts';
+import { type SuppliedVariables, supplyVariables, textsOf } from './variables.rules.ts';
+import { variablesOf } from '../compose/variables.rules.ts';
+import { composeTextOf, textAt, withoutAdditions } from './model.rules.ts';
 
 /** A bundle made of a compose project. */
 export interface ImportedBundle {
   manifest: ImportedManifest;
   /** Texts of its compose files, by path. */
   composeFiles: Map<string, string>;
+  /** Images of its services. */
+  images: ReadonlyMap<string, string>;
   /** Project paths of the files that come along, by their paths in the bundle. */
   copies: Map<string, string>;
   report: ImportReport;
@@ -59,6 +46,8 @@ export interface ImportedBundle {
   valueOf: (name: string) => string | null;
   /** Where the values of secrets are, by variable. */
   secretSources: ReadonlyMap<string, SecretSource>;
+  /** Variables without a value that the project demands. */
+  demanded: ReadonlySet<string>;
 }
 
 /** The keys of a manifest that an import sets. */
@@ -69,44 +58,61 @@ type ImportedManifest = Pick<Manifest, 'name' | 'env' | 'version' | 'sequence' |
   secrets: { var: string; path: string; field: string }[];
 };
 
-/**
- * Makes a bundle of a compose project: its meaning to compose stays the same, except for the reported changes. `files` are
- * its compose files in the order of merging. `problems` gives the reasons for the others.
- */
-export function importProject(
-  files: readonly string[],
-  tree: ProjectTree,
-  choices: ImportChoices,
-): ImportedBundle | { problems: string[] } {
-  const work = beginImport(tree, choices);
-  const problems = readProject(files, work);
-  if (problems.length > 0) return { problems };
-  if (serviceNamesOf(work.documents).length === 0) return { problems: ['no compose file has a service'] };
-  work.register.takeNames(variableNamesOf(work.documents));
-  const compose = work.documents.map((document) => composePathOf(document, work));
-  replaceParts(work);
-  return bundleOf({ compose, profiles: chooseProfiles(work) }, work);
+/** A project as compose reads it, and what its texts name. */
+export interface ReadProject extends ProjectTexts {
+  renderings: Renderings;
 }
+
+/** Makes a bundle of a compose project: its meaning to compose stays the same, except for the reported changes. */
+export function importProject(project: ReadProject, tree: ProjectTree, choices: ImportChoices): ImportedBundle {
+  const { renderings, texts, sources } = project;
+  const chosen = [...choices.variables].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  const values = new Map([...renderings.values, ...chosen, ['COMPOSE_PROJECT_NAME', `deployd-${choices.env}`]]);
+  const known = [...sources].filter(([name]) => !choices.variables.has(name) || choices.variables.get(name) === null);
+  const began = {
+    ...{ tree, choices, texts, report: { changes: [], undecided: [], inactive_profiles: [], renamed: [] } },
+    ...{ copies: new Map(), paths: new Map(), volumes: new Map() },
+    secretSources: new Map(known.map(([name, path]) => [name, { path, isEnvFile: true }])),
+    register: createVariableRegister(values, choices),
+    model: renderings.actual,
+  };
+  const model = withoutAdditions(templateOf(renderings, began), `deployd-${choices.env}`);
+  const work: ImportWork = { ...began, model };
+  work.register.takeNames(textsOf(model).flatMap((text) => variablesOf(text).uses.map(({ name }) => name)));
+  replaceParts(work);
+  const profiles = chooseProfiles(work);
+  const supplied = supplyVariables(work);
+  return {
+    manifest: manifestOf(profiles, supplied, choices),
+    composeFiles: new Map([[composeName, composeTextOf(work.model)]]),
+    images: new Map(
+      servicesOf(work).flatMap(({ name, part }) => ('image' in part ? [[name, textAt(part, 'image')]] : [])),
+    ),
+    copies: work.copies,
+    report: work.report,
+    valueOf: work.register.valueOf,
+    secretSources: work.secretSources,
+    demanded: renderings.demanded,
+  };
+}
+
+/** The compose file of an imported bundle. */
+export const composeName = 'compose.yaml';
 
 /** Replaces what a bundle may not have, or has in another form. */
 function replaceParts(work: ImportWork): void {
-  resolveMergeTags(work);
-  removeEmptyKeys(work);
   removeEmptyProfiles(work);
   replaceBuilds(work);
   replaceContents(work);
   findReadOnlyServices(work);
-  replaceEnvFiles(work);
   replaceEnvironmentSecrets(work);
   replaceWrittenSecrets(work);
   replaceDeviceMounts(work);
   replaceSecretFiles(work);
   replaceMounts(work);
   replaceVolumeDrivers(work);
-  replaceOverlays(work);
-  removeBridgeNames(work);
-  replaceSharedBridge(work);
-  replaceOwnContainers(work);
+  replaceNetworkDrivers(work);
+  replaceNamespaces(work);
   replaceGpuRuntime(work);
   shortenStopPeriods(work);
   removeLogDrivers(work);
@@ -115,48 +121,8 @@ function replaceParts(work: ImportWork): void {
   findRenamed(work);
 }
 
-/** The bundle of the changed documents, under these paths. */
-function bundleOf({ compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>, work: ImportWork): ImportedBundle {
-  const supplied = supplyVariables(work);
-  const texts = work.documents.map((document) => {
-    repairAnchors(document);
-    return renderProjectDocument(document);
-  });
-  return {
-    manifest: manifestOf({ compose, profiles }, supplied, work.choices),
-    composeFiles: new Map(compose.map((path, index) => [path, texts[index] ?? ''])),
-    copies: work.copies,
-    report: work.report,
-    valueOf: work.register.valueOf,
-    secretSources: work.secretSources,
-  };
-}
-
-function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {
-  const chosen = [...choices.variables].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
-  const known = new Map([['COMPOSE_PROJECT_NAME', `deployd-${choices.env}`], ...chosen]);
-  const values = envValues(readEnvFile(tree.textOf(choices.envFile) ?? ''), (name) => known.get(name) ?? null);
-  return {
-    ...{ tree, choices, documents: [], report: { changes: [], undecided: [], inactive_profiles: [], renamed: [] } },
-    ...{ copies: new Map(), paths: new Map(), volumes: new Map(), envFiles: new Set() },
-    secretSources: new Map(
-      [...values.keys()]
-        .filter((name) => !known.has(name))
-        .map((name) => [name, { path: choices.envFile, isEnvFile: true }]),
-    ),
-    register: createVariableRegister(new Map([...values, ...known]), choices),
-  };
-}
-
-/** Several documents of one file become several files. */
-function composePathOf(document: ProjectDocument, work: ImportWork): string {
-  const index = work.documents.filter(({ path }) => path === document.path).indexOf(document);
-  const into = bundlePathOf(document.path, work);
-  return index === 0 ? into : bundlePathOf(`${document.path.replace(/\.ya?ml$/, '')}.${index + 1}.yaml`, work);
-}
-
 function manifestOf(
-  { compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
+  profiles: string[],
   { secrets, variables }: SuppliedVariables,
   choices: ImportChoices,
 ): ImportedManifest {
@@ -167,7 +133,7 @@ function manifestOf(
       .replace(/[^a-z0-9_.-]+/g, '-')
       .replace(/^[^a-z0-9]+/, '') || 'secret';
   return {
-    ...{ schema: 1, name, env, version: '1', sequence: 1, compose },
+    ...{ schema: 1, name, env, version: '1', sequence: 1, compose: [composeName] },
     ...(profiles.length > 0 && { profiles }),
     ...(variables.size > 0 && { variables: Object.fromEntries(variables) }),
     secrets: secrets.map((variable) => {
@@ -250,73 +216,10 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/**
- * The image of each service of an imported bundle, with the values of the manifest's variables. Services without an
- * image are left out, and those whose image needs a value that the bundle lacks.
- */
-export function importedImages({
-  manifest,
-  composeFiles,
-}: Pick<ImportedBundle, 'manifest' | 'composeFiles'>): Map<string, string> {
-  const parsed = [...composeFiles].map(([path, text]) => parseComposeFile(path, text));
-  const files = parsed.flatMap((each) => ('file' in each ? [each.file] : []));
+/** The image of each service with the values of the manifest's variables, but those that need a value which it lacks. */
+export function importedImages({ manifest, images }: ImportedBundle): Map<string, string> {
   const variables = manifest.variables ?? {};
   const known = knownVariables({ sha: null, version: manifest.version, variables });
-  const images = [...serviceLayers(files)].flatMap(([name, layers]) => {
-    const image = textOf(effectiveValue(layers, 'image'));
-    return image === null ? [] : [[name, withKnownVariables(image, known)] as const];
-  });
-  return new Map(images.filter(([, image]) => !image.includes('$')));
-}
-
-/**
- * Carries out `!reset` and `!override`, which a bundle may not have: what they take out of the files before is removed
- * from these.
- */
-function resolveMergeTags(work: ImportWork): void {
-  for (const [index, document] of work.documents.entries()) {
-    const before = work.documents.slice(0, index);
-    resolveBelow(document.root as MapNode, [], { work, document, before });
-  }
-}
-
-interface Context {
-  work: ImportWork;
-  document: ProjectDocument;
-  before: ProjectDocument[];
-}
-
-function resolveBelow(map: MapNode, path: string[], context: Context): void {
-  for (const { key, value } of map.items.slice()) {
-    const keys = [...path, key.value];
-    const tag = value?.tag;
-    if (tag === '!reset' || tag === '!override') {
-      for (const earlier of context.before) removeEarlier(earlier, keys, context.work);
-      tellChange(context.work, placeOf(keys), [
-        `${tag} is carried out in the preceding files`,
-        'a bundle has no YAML tags',
-      ]);
-      if (tag === '!reset') removeKey(map, key.value);
-      else delete (value as Node).tag;
-    }
-    if (isMap(value)) resolveBelow(value as MapNode, keys, context);
-  }
-}
-
-function removeEarlier(document: ProjectDocument, keys: string[], work: ImportWork): void {
-  const [last = '', path] = [keys.at(-1), keys.slice(0, -1)];
-  const parent = path.reduce<MapNode | null>(
-    (map, key) => mapAt(ownValue(map, key), document),
-    mapAt(document.root, document),
-  );
-  if (removeKey(parent, last) || valueAt(document.root, document, ...keys) === null) return;
-  const cure = `take it out of ${document.path} by hand`;
-  leaveUndecided(work, placeOf(keys), ['is merged into what a later file resets', cure]);
-}
-
-function placeOf(keys: string[]): { owner: string; key: string } {
-  const [section = '', name, ...rest] = keys;
-  return name === undefined
-    ? { owner: 'file', key: section }
-    : { owner: `${section.replace(/s$/, '')} ${name}`, key: rest.join('.') };
+  const written = [...images].map(([name, image]) => [name, withKnownVariables(image, known)] as const);
+  return new Map(written.filter(([, image]) => !image.includes('$')));
 }

@@ -1,6 +1,5 @@
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { textParts, type TextVariable } from '../compose/variables.rules.ts';
-import type { ProjectDocument } from './projectDocument.rules.ts';
 import {
   hidden,
   holdsSecret,
@@ -10,24 +9,47 @@ import {
   type SecretPart,
   secretPartsIn,
 } from './secretSigns.rules.ts';
+import type { Model, Part } from './model.rules.ts';
 
-/** An import at work: its steps change the documents, and say so in the report. */
+/** An import at work: its steps change the model of the project, and say so in the report. */
 export interface ImportWork {
   readonly tree: ProjectTree;
   readonly choices: ImportChoices;
-  readonly documents: ProjectDocument[];
+  /** The project as compose reads it, with variables in its texts, and paths as the project means them. */
+  readonly model: Model;
+  /** Texts of the project's compose and env files. */
+  readonly texts: ReadonlyMap<string, string>;
   readonly register: VariableRegister;
   readonly report: ImportReport;
   /** Files that come along: project paths by bundle paths. */
   readonly copies: Map<string, string>;
   /** Bundle paths by project paths, of files and directories. */
   readonly paths: Map<string, string>;
-  /** Project paths of the env files that come along. */
-  readonly envFiles: Set<string>;
   /** Names of the volumes that take the place of directories, by project path. */
   readonly volumes: Map<string, string>;
   /** Where the values of secrets are, by variable. */
   readonly secretSources: Map<string, SecretSource>;
+}
+
+/** A service of the project, with its name in reports. */
+export interface Service {
+  name: string;
+  owner: string;
+  part: Part;
+}
+
+/** The services of the project. */
+export function servicesOf({ model }: Pick<ImportWork, 'model'>): Service[] {
+  return Object.entries(model.services).map(([name, part]) => ({ name, owner: `service ${name}`, part }));
+}
+
+/** The parts of a section, with how reports name them. */
+export function partsOf({ model }: Pick<ImportWork, 'model'>, section: keyof Model): Service[] {
+  return Object.entries(model[section]).map(([name, part]) => ({
+    name,
+    owner: `${section.slice(0, -1)} ${name}`,
+    part,
+  }));
 }
 
 /** A file that has the value of a secret: under the name of its variable in an env file, or as its content. */
@@ -98,14 +120,6 @@ export interface Renamed {
   to: string;
 }
 
-/** The name that compose makes of the name of a directory. */
-export function projectNameFrom(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/[^a-z0-9_-]/g, '')
-    .replace(/^[_-]+/, '');
-}
-
 /** The decisions of the operator: names with values are variables, the others say how a name is used. */
 export interface ImportChoices {
   name: string;
@@ -150,6 +164,8 @@ interface VariableRegister {
   readonly secrets: Set<string>;
   /** The value of a variable, also of a secret; null if the project has none. */
   valueOf: (name: string) => string | null;
+  /** Whether a text is the value that the project gives to the variable with the name of the text. */
+  ownNameFor: (name: string, text: string) => boolean;
 }
 
 /** Begins with the values of `.env` and of the operator's choices. */
@@ -163,6 +179,8 @@ export function createVariableRegister(values: ReadonlyMap<string, string>, choi
   };
   const variableFor = (name: string, owner: string, value: string) => {
     const plain = variableName(name);
+    const same = [...secrets].find((one) => one.endsWith(`_${plain}`) && found.get(one) === value);
+    if (same !== undefined) return same;
     const owned = variableName(`${owner}_${plain}`);
     for (let count = 0; ; count++) {
       const candidate = [plain, owned][count] ?? `${owned.slice(0, maxNameLength - 10)}_${count}`;
@@ -181,7 +199,9 @@ export function createVariableRegister(values: ReadonlyMap<string, string>, choi
     for (const name of names) if (!found.has(name)) found.set(name, null);
   };
   const valueOf = (name: string) => found.get(name) ?? null;
-  return { values, isSecret, openValueOf, variableFor, takeNames, secrets, valueOf };
+  const ownNameFor = (name: string, text: string) =>
+    text !== '' && !isReservedVariable(name) && values.get(name) === unescapeDollars(text);
+  return { values, isSecret, openValueOf, variableFor, takeNames, secrets, valueOf, ownNameFor };
 }
 
 const maxNameLength = 200;

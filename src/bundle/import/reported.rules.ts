@@ -1,13 +1,5 @@
 import { type ImportChange, type ImportReport, masked, normalizeRelative } from './importWork.rules.ts';
-
-/** A mapping of a model. */
-export type Part = Record<string, unknown>;
-
-/** One value that compose reads in a project: section, name, part. */
-export type Model = Record<Section, Record<string, Part>>;
-
-type Section = (typeof sections)[number];
-const sections = ['services', 'networks', 'volumes', 'configs', 'secrets'] as const;
+import { type Model, type Part, sections } from './model.rules.ts';
 
 /** Where two projects differ for compose: the place as in reports, and the values where they may be shown. */
 export interface Difference {
@@ -23,30 +15,6 @@ export interface ProjectFacts {
   root: string;
   /** The home of its operator. */
   home: string;
-}
-
-/** The model in the JSON of `docker compose config`, in the form that is the same for all versions of compose. */
-export function modelOf(json: string, placeOf: (path: string) => string = (path) => path): Model {
-  const read = JSON.parse(json, (key, value: unknown) =>
-    typeof value === 'string' ? placeOf(value) : plainValue(key, value),
-  ) as Partial<Model>;
-  return Object.fromEntries(sections.map((section) => [section, read[section] ?? {}])) as Model;
-}
-
-/** A value as all versions of compose write it; undefined for a default that only some of them write. */
-function plainValue(key: string, value: unknown): unknown {
-  const isEmpty = isObject(value) && Object.keys(value).length === 0;
-  if (key === 'devices' && Array.isArray(value)) return value.map(deviceOf);
-  if (key === 'external' && value === false) return undefined;
-  if (key === 'create_host_path' && value === true) return undefined;
-  return (key === 'volume' || key === 'bind') && isEmpty ? undefined : value;
-}
-
-/** A device as compose 2.2x writes it, in the later form. */
-function deviceOf(device: unknown): unknown {
-  if (typeof device !== 'string' || !device.startsWith('/')) return device;
-  const [source, target = source, permissions = 'rwm'] = device.split(':');
-  return { source, target, permissions };
 }
 
 /** The differences between a project and its bundle that the report of the import does not name. */
@@ -187,7 +155,7 @@ interface ChangedPart extends ProjectFacts {
 
 /** The effect of each change's text on the model; a change without a match has no effect. */
 const effects: readonly [RegExp, (changed: ChangedPart, ...words: string[]) => void][] = [
-  [/^environment\.(\S+): \S+ is left out$/, ({ part }, name) => dropPath(part, ['environment', name])],
+  [/^environment\.(\S+): \S+ is left out$/, dropVariable],
   [/^driver: overlay is left out$/, ({ part }) => dropKeys(part, ['driver', 'driver_opts'])],
   [/^image: ([^ ]+)$/, ({ part }, image) => Object.assign(part, { image: image.replaceAll('$', '$$$$') })],
   [/^build: is left out; /, ({ part }) => Reflect.deleteProperty(part, 'build')],
@@ -277,6 +245,11 @@ function dropPath(part: Part, [key = '', ...rest]: string[]): void {
   const inner = part[key];
   if (rest.length === 0) dropKeys(part, [key]);
   else if (isObject(inner)) dropPath(inner as Part, rest);
+}
+
+function dropVariable({ part }: ChangedPart, name = ''): void {
+  dropPath(part, ['environment', name]);
+  if (Object.keys(part['environment'] ?? {}).length === 0) dropKeys(part, ['environment']);
 }
 
 /** References to files, which alone have no owner. */

@@ -12,15 +12,11 @@ import {
   openDiskProject,
   writeImportedBundle,
 } from '../../bundle/import/importBundle.ts';
-import {
-  compareMeaning,
-  type Comparison,
-  type ComposeProgram,
-  findCompose,
-  namesOnEngine,
-} from '../../bundle/import/composeProgram.ts';
+import { compareMeaning } from '../../bundle/import/compareMeaning.ts';
+import { type ComposeProgram, findCompose, namesOnEngine } from '../../bundle/import/composeProgram.ts';
+import { envFileOf, type ProjectSource, readProject } from '../../bundle/import/readProject.ts';
 import type { Difference } from '../../bundle/import/reported.rules.ts';
-import { findProject } from '../../bundle/import/readProject.rules.ts';
+import { isSecretName } from '../../bundle/import/secretSigns.rules.ts';
 import {
   type ImportedBundle,
   importedImages,
@@ -30,12 +26,7 @@ import {
   secretLines,
   shellWord,
 } from '../../bundle/import/importProject.rules.ts';
-import {
-  directoryOf,
-  type ImportChoices,
-  projectNameFrom,
-  type Renamed,
-} from '../../bundle/import/importWork.rules.ts';
+import type { ImportChoices, Renamed } from '../../bundle/import/importWork.rules.ts';
 import { readManifestText } from '../../bundle/readBundle.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { diskFault } from '../../core/errors.rules.ts';
@@ -106,9 +97,9 @@ export async function importBundle(session: Session, [path]: [string], options: 
   return withBundleFaults(async () => {
     const { directory, file } = await placesOf(path);
     const out = options.out === undefined ? null : resolve(options.out);
-    const source = readSource({ directory, file, out, options });
-    const { project, target } = source;
     const compose = await composeOf(options, session);
+    const source = await readSource({ directory, file, out, options }, compose);
+    const { project, target } = source;
     if (options.check === true)
       return checkBundle({ ...source, bundle: await writtenBundle(source, options) }, compose);
     if (!(await isFree(target)))
@@ -143,15 +134,15 @@ async function composeOf({ compose: named }: ImportOptions, { io }: Session): Pr
   if (found !== null) return found;
   throw usageError(
     'COMPOSE_MISSING',
-    `${named ?? 'docker compose'} is not Docker Compose 2.20 or newer, which compares the bundle with the project`,
+    `${named ?? 'docker compose'} is not Docker Compose 2.20 or newer, which reads the project`,
     'install the plugin as https://docs.docker.com/compose/install/linux/ describes, or name a docker-compose by --compose',
   );
 }
 
 /** Compares a written bundle with its project, and marks it while they differ, so that it cannot be packed. */
 async function compareAndMark(source: Source, compose: ComposeProgram): Promise<Difference[]> {
-  const { target, bundle, comparedSource, chosen } = source;
-  const differences = await compareMeaning({ compose, source: comparedSource, chosen, directory: target, bundle });
+  const { target, bundle, read } = source;
+  const differences = await compareMeaning({ compose, source: read, directory: target, bundle });
   await markUnfinished(target, differences.map(differenceLine));
   return differences;
 }
@@ -202,42 +193,42 @@ interface Source {
   project: DiskProject;
   /** The bundle's directory. */
   target: string;
-  /** The files of the project that compose reads. */
-  comparedSource: Comparison['source'];
-  /** Values that `--variable` set. */
-  chosen: ReadonlyMap<string, string>;
+  /** The project as compose gets it. */
+  read: ProjectSource;
   /** Makes the bundle again, with these pins. */
   importAgain: (pins: ImportChoices['pins']) => ImportedBundle;
 }
 
-function readSource({ directory, file, out, options }: SourceRequest): Source {
+async function readSource({ directory, file, out, options }: SourceRequest, compose: ComposeProgram): Promise<Source> {
   const inProject = (path: string) => relative(directory, resolve(directory, path)) || '.';
-  const chosen = options.file?.map(inProject) ?? (file === null ? [] : [file]);
-  const envFile = inProject(options.envFile ?? '.env');
+  const { env, variable = [], secret = [] } = options;
+  const isSecret = (key: string) =>
+    secret.includes(key) || (isSecretName(key) && !variable.some(([name]) => name === key));
+  const read: ProjectSource = {
+    directory,
+    files: options.file?.map(inProject) ?? (file === null ? [] : [file]),
+    envFile: options.envFile === undefined ? null : inProject(options.envFile),
+    chosen: new Map(variable.flatMap(([key, value]) => (value === null ? [] : [[key, value]]))),
+  };
+  const validate = (manifest: object) => {
+    const parsed = parseManifest(JSON.stringify(manifest), env);
+    if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
+  };
+  validate({ ...{ schema: 1, name: 'x', env, version: '1', sequence: 1, secrets: [] }, compose: ['compose.yaml'] });
   const project = openDiskProject(directory, out ?? '');
-  const found = findProject(project, chosen, envFile);
-  if (found.files.length === 0)
-    throw usageError('SOURCE_INVALID', `${directory} has no compose file`, 'name the files by -f');
-  const name = options.name ?? found.name ?? basename(directory);
-  const projectName = projectNameFrom(found.name ?? basename(resolve(directory, directoryOf(found.files[0] ?? '.'))));
-  const choices = choicesOf(options, { name, envFile, projectName, profiles: found.profiles });
-  const importAgain = (pins: ImportChoices['pins']) => {
-    const made = importProject(found.files, project, { ...choices, ...(pins && { pins }) });
-    if ('problems' in made)
-      throw new CtlError({ exit: exits.failed, code: 'SOURCE_INVALID', message: made.problems.join('; ') });
-    return made;
-  };
+  const found = await readProject(compose, { source: read, tree: project, env, isSecret });
+  if ('problem' in found) {
+    const message = `compose cannot read the project: ${found.problem}`;
+    throw new CtlError({ exit: exits.failed, code: 'SOURCE_INVALID', message });
+  }
+  const name = options.name ?? found.name;
+  const names = { name, envFile: envFileOf(read), projectName: found.name, profiles: found.profiles };
+  const choices = choicesOf(options, names);
+  const importAgain = (pins: ImportChoices['pins']) =>
+    importProject(found, project, { ...choices, ...(pins && { pins }) });
   const bundle = importAgain(undefined);
-  const parsed = parseManifest(JSON.stringify(bundle.manifest), options.env);
-  if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
-  const chosenValues = (options.variable ?? []).flatMap(([key, value]) =>
-    value === null ? [] : [[key, value] as const],
-  );
-  return {
-    ...{ bundle, project, target: out ?? resolve(`${name}-bundle`), importAgain },
-    comparedSource: { directory, files: chosen, envFile: options.envFile === undefined ? null : envFile },
-    chosen: new Map(chosenValues),
-  };
+  validate(bundle.manifest);
+  return { bundle, project, target: out ?? resolve(`${name}-bundle`), read, importAgain };
 }
 
 async function pinned({ bundle, importAgain }: Source, { io }: Session): Promise<ImportedBundle> {

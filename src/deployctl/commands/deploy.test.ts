@@ -1,8 +1,7 @@
-import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sleeplessClock } from '../../../fixtures/world/ctl/deployctl.ts';
 import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
-import { writeComposeStandIn } from '../../../fixtures/world/import/importing.ts';
 import { newSigningKey } from '../../../fixtures/world/signatures/signBundle.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { addHost, type Host } from '../../../fixtures/world/tenancy/host.ts';
@@ -77,8 +76,13 @@ it('imports a compose project that leaves nothing to decide, and stops at one th
   const dir = join(await mkdtemp(join(parent, 'project-')), 'shop');
   await mkdir(dir);
   const PATH = tempDir();
-  await symlink(writeComposeStandIn(PATH), join(PATH, 'docker-compose'));
-  await writeFile(join(dir, 'compose.yaml'), 'services: {web: {image: "app:1"}}\n');
+  const reads = (service: object) =>
+    writeFile(join(PATH, 'model'), JSON.stringify({ name: 'shop', services: { web: service } }));
+  const probe = `*'-f -'*) echo '{"services":{"probe":{}}}' ;;`;
+  const standIn = `#!/bin/sh\ncase "$*" in *version*) echo 2.40.3 ;; ${probe} *) read -r line < ${PATH}/model; echo "$line" ;; esac\n`;
+  await writeFile(join(PATH, 'docker-compose'), standIn, { mode: 0o755 });
+  await writeFile(join(dir, 'compose.yaml'), 'services: {}\n');
+  await reads({ image: 'app:1' });
   const surroundings = { env: { ...at.deployer.home.env, PATH } };
   expect(await deploy([dir], tick, surroundings)).toMatchObject({
     exit: 2,
@@ -88,7 +92,7 @@ it('imports a compose project that leaves nothing to decide, and stops at one th
     exit: 0,
     stdout: expect.stringContaining('2 of 2 hosts run') as string,
   });
-  await writeFile(join(dir, 'compose.yaml'), 'services: {web: {build: .}}\n');
+  await reads({ build: '.' });
   expect(await deploy([dir, env], tick, surroundings)).toMatchObject({
     exit: 1,
     stderr: expect.stringMatching(

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { envValues, readEnvFile } from '../../bundle/import/variables.rules.ts';
+import { envValues, readEnvFile } from '../../bundle/compose/variables.rules.ts';
 import { isObject } from '../../core/json.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path } from '../core/client.ts';
@@ -131,7 +131,7 @@ function sourcesOf(keys: readonly string[], { fromFile }: SetOptions): Map<strin
 /** The fields of secrets with values of an env file, as compose reads it. The error names no value. */
 function fieldsOfEnvFile(keys: readonly string[], text: string, file: string): Record<string, Record<string, string>> {
   const read = readEnvFile(text);
-  const values = envValues(read, () => null);
+  const values = envValues(read.assignments);
   const refuse = (message: string) =>
     usageError('VALUE_INVALID', message, `deployctl secret set ENV KEY=NAME --from-env-file ${file}`);
   const chosen = keys.map((argument) => {

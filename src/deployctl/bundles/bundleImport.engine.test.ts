@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
-import { writeComposeStandIn } from '../../../fixtures/world/import/importing.ts';
+import { sharedEngine } from '../../../fixtures/world/harness.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 let dir: string;
@@ -28,7 +28,7 @@ function project(files: Record<string, string>): string {
 
 const run = (compose: string, source: string, ...more: string[]) =>
   deployctl(['bundle', 'import', source, '--env', 'eu-1', '--out', join(dir, 'out'), '--compose', compose, ...more]);
-const bring = (source: string, ...more: string[]) => run(writeComposeStandIn(tempDir()), source, ...more);
+const bring = (source: string, ...more: string[]) => run(sharedEngine().compose, source, ...more);
 const compose = (name = 'compose.yaml') => parse(readFileSync(join(dir, 'out', name), 'utf8')) as unknown;
 
 const shop = {
@@ -38,6 +38,7 @@ const shop = {
     '    image: nginx:${TAG}',
     '    environment: {API_KEY: hunter2}',
     '    volumes: [./run.sh:/run.sh:ro, /srv/shop:/srv/shop, /run/docker.sock:/run/docker.sock]',
+    'x-unused: {password: hunter2}',
   ].join('\n'),
   '.env': 'TAG=1.29\n',
   'run.sh': 'echo',
@@ -71,7 +72,7 @@ it('imports a project without privileges into a bundle that is not refused', asy
     exit: 0,
     stdout: expect.stringMatching(/\nnothing is refused\nnext: deployctl bundle pack \/.*\/out\n$/) as string,
   });
-  expect(compose('docker-compose.yml')).toEqual({
+  expect(compose()).toEqual({
     services: { web: { image: 'x', volumes: ['data:/data'] } },
     volumes: { data: {} },
   });
@@ -82,18 +83,18 @@ it('imports a project without privileges into a bundle that is not refused', asy
 
 it('prints the same as JSON, and fails while a decision is open or something is refused', async () => {
   const source = project({
-    'a.yaml': 'services: {web: {build: ., privileged: true, provider: {type: x}, image: "${T:?}"}}\n',
+    'a.yaml': 'services: {web: {build: ., privileged: true, cgroup_parent: x, image: "${T:?}"}}\n',
   });
   const { exit, stdout } = await bring(join(source, 'a.yaml'), '--json');
   expect(exit).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({
-    ...{ directory: join(dir, 'out'), files: ['manifest.json', 'a.yaml'], permits: { privileged: ['web'] } },
+    ...{ directory: join(dir, 'out'), files: ['manifest.json', 'compose.yaml'], permits: { privileged: ['web'] } },
     changes: [{ owner: 'service web', key: 'build' }],
     undecided: [{ owner: 'project', key: 'variables', what: 'T has no value' }],
     plan: {
       refusals: [
         { code: 'ENV_INCOMPLETE' },
-        { code: 'COMPOSE_REFUSED', detail: expect.stringContaining('provider') as string },
+        { code: 'PRIVILEGED_REFUSED', detail: expect.stringContaining('cgroup_parent') as string },
       ],
     },
   });
@@ -139,7 +140,8 @@ it("applies the operator's decisions", async () => {
     'U',
   ];
   expect(await bring(source, ...decided)).toMatchObject({ exit: 0 });
-  expect(compose('a.yaml')).toEqual({ services: { web: { image: 'r/x:1', command: '$T $U $V', profiles: ['p'] } } });
+  const command = ['${T}', '${U}', '${V}'];
+  expect(compose()).toEqual({ services: { web: { image: 'r/x:1', command, profiles: ['p'] } } });
   expect(compose('manifest.json')).toMatchObject({
     ...{ profiles: ['p'], variables: { T: 'a=b', V: '1' }, secrets: [{ var: 'U' }] },
   });
@@ -157,7 +159,7 @@ describe('the data of a running project', () => {
   };
   const bringWith = (script: string, ...more: string[]) => {
     writeFileSync(join(dir, 'docker'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-    const args = ['--env', 'eu-1', '--out', join(dir, 'out'), '--compose', writeComposeStandIn(tempDir()), ...more];
+    const args = ['--env', 'eu-1', '--out', join(dir, 'out'), '--compose', sharedEngine().compose, ...more];
     return deployctl(['bundle', 'import', project(files), ...args], { env: { PATH: dir } });
   };
   const copy = (from: string, name: string) =>
@@ -244,27 +246,27 @@ it('leaves links that lead out of the project where they are', async () => {
 });
 
 describe('the comparison by compose', () => {
-  const different = {
-    project: { services: { web: { image: 'x', ports: [80], environment: { A: 'hunter2' } } } },
-    bundle: { services: { web: { image: 'y', ports: [80, 81], environment: { A: '' } } } },
-  };
   const marked = () => readFileSync(join(dir, 'out', '.deployd.unfinished'), 'utf8');
   const pack = () => deployctl(['bundle', 'pack', join(dir, 'out'), '--out', join(dir, 'x.tar.gz')]);
 
   it('marks a bundle that differs without a reported reason, until they are the same', async () => {
-    const source = project({ 'compose.yaml': 'services: {web: {image: x}}\n' });
-    const { exit, stdout } = await run(writeComposeStandIn(tempDir(), different), source);
+    const source = project({ 'compose.yaml': 'services: {web: {image: x, ports: [80], environment: {A: hunter2}}}\n' });
+    expect(await bring(source)).toMatchObject({ exit: 0 });
+    const file = join(dir, 'out', 'compose.yaml');
+    const text = readFileSync(file, 'utf8');
+    const ports = text.replace("- '80'", "- '80'\n      - '81'");
+    writeFileSync(file, ports.replace('image: x', 'image: y').replace('hunter2', 'b'));
     const lines = [
-      'service web: image: is "x" in the project, "y" in the bundle',
-      'service web: ports: 81 is only in the bundle',
       'service web: environment.A: differs from the project',
+      'service web: image: is "x" in the project, "y" in the bundle',
+      'service web: ports: {"mode":"ingress","target":81,"protocol":"tcp"} is only in the bundle',
     ];
-    expect(exit).toBe(1);
-    expect(stdout).toContain(`not finished\n${lines.map((line) => `  ${line}\n`).join('')}`);
-    expect(marked()).toBe(lines.map((line) => `${line}\n`).join(''));
+    const { exit, stdout } = await bring(source, '--check', '--json');
+    const { differences, ...rest } = JSON.parse(stdout) as { differences: unknown[] };
+    expect([exit, differences.length, Object.keys(rest)]).toEqual([1, 3, ['directory']]);
+    expect(marked().trim().split('\n').toSorted()).toEqual(lines);
     expect(await pack()).toMatchObject({ exit: 1, stderr: expect.stringContaining('IMPORT_UNFINISHED: ') as string });
-    const again = await run(writeComposeStandIn(tempDir(), different), source, '--check', '--json');
-    expect([again.exit, Object.keys(JSON.parse(again.stdout) as object)]).toEqual([1, ['directory', 'differences']]);
+    writeFileSync(file, text);
     expect(await bring(source, '--check')).toMatchObject({
       ...{ exit: 0, stdout: 'the bundle means the same as the project\n' },
     });
@@ -275,7 +277,8 @@ describe('the comparison by compose', () => {
     ['none', 'no-such-program'],
     ['an old one', '2.19.9'],
   ])('needs a compose 2.20 or newer, not %s', async (_, version) => {
-    const compose = version.startsWith('2') ? writeComposeStandIn(tempDir(), { version }) : join(dir, version);
+    const compose = join(dir, 'compose');
+    if (version.startsWith('2')) writeFileSync(compose, `#!/bin/sh\necho ${version}\n`, { mode: 0o755 });
     const { exit, stderr } = await run(compose, project(shop));
     expect([exit, existsSync(join(dir, 'out'))]).toEqual([2, false]);
     expect(stderr).toMatch(/COMPOSE_MISSING: .*\n {2}→ install the plugin as https/);
@@ -289,11 +292,11 @@ describe('the comparison by compose', () => {
 });
 
 it.each<[string, Record<string, string>, string[], number, string]>([
-  ['no compose file', { 'x.yaml': '' }, [], 2, 'SOURCE_INVALID: '],
+  ['no compose file', { 'x.yaml': '' }, [], 1, 'SOURCE_INVALID: '],
   ['invalid YAML', { 'compose.yaml': 'services:\n\t- "hunter2"' }, [], 1, 'SOURCE_INVALID: '],
   ['an env that is not a name', shop, ['--env', 'EU'], 2, 'MANIFEST_INVALID: env: must be the name of an environment'],
   ['an image without a service', shop, ['--image', 'x'], 2, 'It must be SERVICE=REFERENCE'],
-  ['a compose file that is missing', shop, ['-f', 'none.yaml'], 1, 'SOURCE_INVALID: none.yaml cannot be read'],
+  ['a compose file that is missing', shop, ['-f', 'none.yaml'], 1, 'SOURCE_INVALID: compose cannot read the project'],
 ])('%s ends with its code, and nothing is made', async (_, files, more, exit, code) => {
   const outcome = await bring(project(files), ...more);
   expect(outcome).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(code) as string });

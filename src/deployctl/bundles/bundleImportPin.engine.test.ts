@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
-import { writeComposeStandIn } from '../../../fixtures/world/import/importing.ts';
+import { sharedEngine } from '../../../fixtures/world/harness.ts';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { type ImageRegistry, startImageRegistry } from '../../../fixtures/world/servers/registry/imageRegistry.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
@@ -25,7 +25,7 @@ async function pin(services: object, login?: { user: string; password: string })
   writeFileSync(join(dir, 'shop', 'compose.yaml'), JSON.stringify({ services }));
   writeFileSync(join(dir, 'shop', '.env'), 'TAG=1\n');
   const out = join(dir, 'out');
-  const compose = writeComposeStandIn(dir);
+  const { compose } = sharedEngine();
   const args = ['bundle', 'import', join(dir, 'shop'), '--env', 'eu-1', '--out', out, '--pin', '--compose', compose];
   const outcome = await deployctl(args, { env: { DOCKER_CONFIG: dir } });
   const written = parse(readFileSync(join(out, 'compose.yaml'), 'utf8')) as {
