@@ -14,6 +14,7 @@ import { createSealer, openKeyRing, publicKeyPems } from '../keys/keyRing.ts';
 import { ownIdentity } from '../keys/ownAuthority.ts';
 import { holdRestored } from '../backends/restore.ts';
 import { createEnv } from '../store/envs.ts';
+import { loadSettings } from '../config/loadSettings.ts';
 import { doctor } from './doctor.ts';
 import { checkClones } from './doctor.rules.ts';
 
@@ -199,4 +200,13 @@ it('examines the certificate of the service’s own authority, and creates none'
     'wrong',
     expect.stringContaining('it is not for 127.0.0.1'),
   ]);
+});
+
+it('needs no administrator’s token for the embedded secretstore, and suggests a look at the service', async () => {
+  configure('secretstore: { listen: 127.0.0.1:1 }');
+  const { checks, fixes } = await examine({ BAO_TOKEN: 'canary' });
+  expect(checks).toMatchObject({ 'set-up': ['not applicable'], secretstore: ['unseen'] });
+  await initialize(loadSettings(config));
+  expect((await examine()).fixes).toMatchObject({ secretstore: ['systemctl status deployd-tenancy'] });
+  expect(fixes['set-up']).toEqual([]);
 });

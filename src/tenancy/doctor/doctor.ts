@@ -95,6 +95,7 @@ function readConfig(path: string): { settings: TenancySettings | null; problems:
 
 async function planSetup(settings: TenancySettings, options: DoctorOptions): Promise<Check> {
   const { tokenFile, environment } = options;
+  if (settings.secretstore.listen !== null) return inapplicableCheck('set-up', 'the secretstore is embedded');
   const hasToken = [tokenFile, environment['BAO_TOKEN'], environment['VAULT_TOKEN']].some(Boolean);
   if (!hasToken) return checkSetup(null, settings.secretstore_url);
   const lines: string[] = [];
@@ -223,16 +224,16 @@ async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>):
   const date = 'known' in health ? Date.parse(health.known.headers.date ?? '') : NaN;
   const skewS = Math.round((Date.now() - date) / 1000);
   const clock = checkClock(Number.isNaN(skewS) ? [] : [skewS], { now: new Date(), pastTimes: pastTimes() });
+  const isEmbedded = settings.secretstore.listen !== null;
+  const plan = 'sudo deployd-tenancy secretstore plan --token-file FILE';
+  const fix = isEmbedded ? 'systemctl status deployd-tenancy' : plan;
   if ('unknown' in keys) return [unknownCheck('secretstore', 'the service has no keys to log in with'), clock];
   const login = await attempt(async () => {
     await using secretstore = closing(connectSecretstore(settings, { keys: () => keys.known, clock: Date.now }));
     await secretstore.peer.check();
     await secretstore.peer.checkPolicy();
   });
-  return [
-    checkAttempt('secretstore', login, { target: url, fix: 'sudo deployd-tenancy secretstore plan --token-file FILE' }),
-    clock,
-  ];
+  return [checkAttempt('secretstore', login, { target: url, fix }), clock];
 }
 
 async function checkBundles(settings: TenancySettings): Promise<Check> {
