@@ -20,9 +20,11 @@ import type {
   RolloutEdit,
   RolloutHosts,
   RolloutList,
+  RolloutPreview,
   SecretList,
   SecretVersion,
   SessionList,
+  Trouble,
   WebhookList,
 } from './types.ts';
 
@@ -33,6 +35,7 @@ export function createApi(signal: AbortSignal) {
   const get = <Answer>(url: string) => request<Answer>(url, { signal });
   return {
     fleet: () => get<Fleet>('/v1/fleet'),
+    trouble: (query: Record<string, string> = {}) => get<Trouble>(`/v1/trouble?${new URLSearchParams(query)}`),
     env: (env: string) => get<EnvDetails>(path`/v1/envs/${env}`),
     backends: (query: URLSearchParams) => get<BackendList>(`/v1/backends?${query}`),
     backend: (id: string) => get<BackendDetails>(path`/v1/backends/${id}`),
@@ -40,12 +43,14 @@ export function createApi(signal: AbortSignal) {
     bundles: (env: string) => get<BundleList>(path`/v1/bundles?env=${env}` + '&limit=50'),
     diff: ({ env, from, to }: { env: string; from: string; to: string }) =>
       get<BundleDiff>(path`/v1/envs/${env}/bundles/${from}/diff?to=${to}`),
-    rollouts: (env: string) => get<RolloutList>(path`/v1/envs/${env}/rollouts` + '?limit=10'),
+    rollouts: (env: string, limit = '10') => get<RolloutList>(path`/v1/envs/${env}/rollouts` + `?limit=${limit}`),
     rolloutHosts: (env: string) => get<RolloutHosts>(path`/v1/envs/${env}/rollout/hosts` + '?limit=500'),
     promote: (env: string, body: { sha256: string; override_rollout?: boolean }) =>
       request<EnvDetails>(path`/v1/envs/${env}/desired`, { method: 'PUT', body }),
     rollBack: (env: string, body: NewRollback) =>
       request<Rollback>(path`/v1/envs/${env}/rollback`, { method: 'POST', body }),
+    previewRollout: (env: string, body: Pick<NewRollout, 'sha256' | 'waves' | 'draw'>) =>
+      request<RolloutPreview>(path`/v1/envs/${env}/rollouts/preview`, { method: 'POST', body }),
     startRollout: (env: string, body: NewRollout) =>
       request<Rollout>(path`/v1/envs/${env}/rollouts`, { method: 'POST', body }),
     changeRollout: (env: string, act: 'halt' | 'resume' | 'abort') =>

@@ -1,6 +1,7 @@
 import type { Backend, BackendDetails, Fleet } from '../../tenancy/backends/backendSchemas.ts';
 import type { BundleDiff } from '../../tenancy/bundles/bundleSchemas.ts';
 import type { ErrorBody } from '../../api/commonSchemas.ts';
+import type { Trouble } from '../../tenancy/envs/envSchemas.ts';
 import type { Caller } from '../../tenancy/people/peopleSchemas.ts';
 
 /** The answers of the API, by the schemas of the service. */
@@ -19,7 +20,7 @@ export type {
   UnknownArchive,
 } from '../../tenancy/backends/backendSchemas.ts';
 export type { Bundle, BundleDiff, BundleList } from '../../tenancy/bundles/bundleSchemas.ts';
-export type { Env, EnvDetails, EnvList } from '../../tenancy/envs/envSchemas.ts';
+export type { Env, EnvDetails, EnvList, Trouble } from '../../tenancy/envs/envSchemas.ts';
 export type {
   AuditEntry,
   AuditLog,
@@ -37,12 +38,14 @@ export type {
   RolloutEdit,
   RolloutHosts,
   RolloutList,
+  RolloutPreview,
 } from '../../tenancy/rollouts/rolloutSchemas.ts';
 export type { Secret, SecretList, SecretVersion } from '../../tenancy/secrets/secretSchemas.ts';
 export type { Webhook, WebhookList } from '../../tenancy/webhooks/webhookSchemas.ts';
 
 export type Role = Caller['role'];
 export type EnvCounts = Fleet['envs'][number];
+export type TroubleGroup = Trouble['groups'][number];
 export type HostCopy = BackendDetails['copies'][number];
 export type BackendState = Backend['state'];
 export type Refusal = NonNullable<ErrorBody['error']['refusals']>[number];

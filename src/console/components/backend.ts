@@ -2,8 +2,8 @@ import { html, nothing, svg, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import { unsafeSVG } from 'lit-html/directives/unsafe-svg.js';
 import picture from '../../../docs/machines/backend.svg';
-import type { Backend, BackendDetails, HostCopy, ReceivedReport } from '../api/types.ts';
-import { explain, hostName, outcomeTone, stateConditions } from '../core/backends.rules.ts';
+import type { Backend, BackendDetails, HostCopy, ReceivedReport, Trouble, TroubleGroup } from '../api/types.ts';
+import { causeWords, explain, hostName, hostsThat, outcomeTone, stateConditions } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import { durationText, segmentsOf, totalOf } from '../core/time.rules.ts';
 import { type Column, table } from './lists.ts';
@@ -43,6 +43,59 @@ export function doomNotice(
     <p>The last host of ${env} is retired: its secrets are destroyed ${fullTime(destroyAt, now)}.</p>
     ${may(visit.caller, 'deployer', env) ? html`<p><button @click=${keep}>Keep the secrets</button></p>` : nothing}
   </div>`;
+}
+
+/** Causes that are shown at once; the others are folded. */
+const SHOWN_CAUSES = 8;
+
+/** Hosts in trouble by cause, the worst first, with the reason and the last lines of output. */
+export function troubleList({ groups, complete }: Trouble, now: number): TemplateResult | typeof nothing {
+  if (groups.length === 0) return nothing;
+  const [shown, folded] = [groups.slice(0, SHOWN_CAUSES), groups.slice(SHOWN_CAUSES)];
+  const list = (some: readonly TroubleGroup[]) =>
+    html`<ol class="causes">
+      ${some.map((group) => html`<li>${troubleGroup(group, now)}</li>`)}
+    </ol>`;
+  return html`<section aria-labelledby="wrong">
+    <h2 id="wrong">What is wrong</h2>
+    ${list(shown)}
+    ${
+      folded.length === 0
+        ? nothing
+        : html`<details>
+            <summary>${folded.length} more causes</summary>
+            ${list(folded)}
+          </details>`
+    }
+    ${complete ? nothing : html`<p class="hint">These are the worst ones, and not all. The list below has every host.</p>`}
+  </section>`;
+}
+
+function troubleGroup(
+  { env, cause, code, detail, output, since, count, hosts }: TroubleGroup,
+  now: number,
+): TemplateResult {
+  const { tone, one, many, filter } = causeWords[cause];
+  const all = `${hrefOf('fleet')}?${new URLSearchParams({ env, ...filter })}`;
+  return html`<p>
+      ${toneBadge(tone, cause)} <strong>${hostsThat(count, one, many)}</strong> in
+      <a href=${hrefOf('env', { env })}>${env}</a>, since ${fullTime(since, now)}
+    </p>
+    ${code === null && detail === null ? nothing : html`<p>${reasonLine({ code, detail })}</p>`}
+    ${output === null ? nothing : outputBlock(output)}
+    <p>
+      ${hosts.map((host) => html`<a class="button host" href=${hrefOf('backend', { id: host.id })}>${hostName(host)}</a> `)}
+      ${count > hosts.length ? html`<a href=${all}>and ${(count - hosts.length).toLocaleString('en')} more</a>` : nothing}
+    </p>`;
+}
+
+/** The code of a failure, and its detail. */
+function reasonLine({ code, detail }: Pick<ReceivedReport, 'code' | 'detail'>): TemplateResult {
+  return html`${code === null ? nothing : html`<code>${code}</code> `}${detail ?? ''}`;
+}
+
+function outputBlock(output: string): TemplateResult {
+  return html`<pre tabindex="0" aria-label="End of the output"><code>${output}</code></pre>`;
 }
 
 /** Digits of the id of a swarm that are shown beside a host. */
@@ -122,10 +175,13 @@ const drawing = picture.replace(/<style>[^]*?<\/style>/, '');
 /** The life of a backend as docs/machines-service.md draws it, with the state that it is in. */
 export function backendMachine(state: string): TemplateResult {
   const marked = drawing.replace(`id="backend.${state}" class="`, (start) => `${start}now `);
-  return html`<figure class="machine-frame" tabindex="0" aria-label="States of a backend">
-    ${unsafeSVG(marked)}
-    <figcaption>It is <strong>${state}</strong>.</figcaption>
-  </figure>`;
+  return html`<details class="machine-details">
+    <summary>States of a host</summary>
+    <figure class="machine-frame" tabindex="0" aria-label="States of a backend">
+      ${unsafeSVG(marked)}
+      <figcaption>It is <strong>${state}</strong>.</figcaption>
+    </figure>
+  </details>`;
 }
 
 const BAR = { width: 400, height: 14 };
@@ -169,16 +225,11 @@ export function tickDetails(report: ReceivedReport): TemplateResult {
   const { reason, code, detail, output_tail, applied_sha, desired_sha, durations_ms } = report;
   const steps = Object.entries(durations_ms).map(([name, milliseconds]) => `${name} ${durationText(milliseconds)}`);
   return html`<p>${explain(report)}</p>
+    ${code === null && detail === null ? nothing : html`<p class="reason">${reasonLine({ code, detail })}</p>`}
+    ${output_tail === null ? nothing : outputBlock(output_tail)}
     ${facts([
       ['Reason', html`<code>${reason}</code>`],
       ['Bundle', digestChange(applied_sha, desired_sha)],
-      ...(code === null ? [] : [['Code', html`<code>${code}</code>`] as const]),
-      ...(detail === null ? [] : [['Detail', detail] as const]),
       ['Steps', steps.join(', ')],
-    ])}
-    ${
-      output_tail === null
-        ? nothing
-        : html`<pre tabindex="0" aria-label="End of the output"><code>${output_tail}</code></pre>`
-    }`;
+    ])}`;
 }

@@ -1,4 +1,4 @@
-import type { Backend, BackendDetails, BackendState, EnvCounts, ReceivedReport } from '../api/types.ts';
+import type { Backend, BackendDetails, BackendState, EnvCounts, ReceivedReport, TroubleGroup } from '../api/types.ts';
 
 /** How good a state is: it works, it will by itself, somebody must act, or it does not matter any more. */
 export type Tone = 'good' | 'later' | 'bad' | 'idle';
@@ -37,6 +37,35 @@ const troubles = {
   refused: { word: 'refused', tone: 'bad', meaning: 'Its host refuses the desired bundle, and keeps what it has.' },
   failed: { word: 'failed', tone: 'bad', meaning: 'Its host has tried to apply the desired bundle, and failed.' },
 } as const satisfies Record<string, Condition>;
+
+/** Every cause of trouble: its tone, what its hosts do, and the filter of the list that shows them. */
+export const causeWords: Record<
+  TroubleGroup['cause'],
+  { tone: Tone; one: string; many: string; filter: Record<string, string> }
+> = {
+  failed: {
+    ...{ tone: 'bad', one: 'has failed to apply the desired bundle', filter: { sick: 'true' } },
+    many: 'have failed to apply the desired bundle',
+  },
+  refused: {
+    ...{ tone: 'bad', one: 'refuses the desired bundle, and keeps what it has', filter: { sick: 'true' } },
+    many: 'refuse the desired bundle, and keep what they have',
+  },
+  unhealthy: {
+    ...{ tone: 'bad', one: 'is unhealthy: a service does not run', filter: { sick: 'true' } },
+    many: 'are unhealthy: a service does not run',
+  },
+  cloned: {
+    ...{ tone: 'bad', one: 'shares its token with another host', filter: { cloned: 'true' } },
+    many: 'share their tokens with other hosts',
+  },
+  locked: { tone: 'bad', one: 'is locked by an operator', many: 'are locked by an operator', filter: {} },
+  offline: { tone: 'bad', one: 'is silent', many: 'are silent', filter: { state: 'offline' } },
+  asleep: {
+    ...{ tone: 'idle', one: 'is a laptop that is away', filter: { state: 'offline' } },
+    many: 'are laptops that are away',
+  },
+};
 
 type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'> &
   Partial<Pick<Backend, 'locked_at' | 'cloned_at' | 'leftover'>>;
@@ -111,6 +140,16 @@ export function containerTone({ state, health, exit_code }: ContainerFacts, isKn
   return state === 'exited' && exit_code === 0 ? 'idle' : 'bad';
 }
 
+/** A sentence for each container that should run and does not. */
+export function brokenContainers(containers: readonly (ContainerFacts & { service: string })[]): string[] {
+  return containers
+    .filter((container) => containerTone(container, true) === 'bad')
+    .map(({ service, state, health, exit_code }) => {
+      if (health === 'unhealthy') return `The health check of ${service} fails.`;
+      return `${service} is ${state}${exit_code === null ? '' : ` with ${exit_code}`}.`;
+    });
+}
+
 interface ContainerFacts {
   state: string;
   health: string | null;
@@ -167,7 +206,7 @@ export function hostName({ host_name, site }: Pick<Backend, 'host_name' | 'site'
 
 /** How many hosts do something, with the form of the verb that fits. */
 export function hostsThat(count: number, one: string, many: string): string {
-  return count === 1 ? `1 host ${one}` : `${count} hosts ${many}`;
+  return count === 1 ? `1 host ${one}` : `${count.toLocaleString('en')} hosts ${many}`;
 }
 
 /** A row of the list of hosts. */

@@ -91,6 +91,13 @@ export function isAuditFiltered(query: URLSearchParams): boolean {
   return filters.some((name) => query.has(name));
 }
 
+/** Whether an id in the target of an act names a host or a bundle of its environment; null for neither. */
+export function idKind(word: string, act: string, env: string | null): 'host' | 'bundle' | null {
+  const isHost = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(word) && act.startsWith('backend.');
+  if (isHost) return 'host';
+  return env !== null && /^[0-9a-f]{64}$/.test(word) ? 'bundle' : null;
+}
+
 /** How good the result of an act is. */
 export function resultTone(result: string): Tone {
   if (result === 'ok') return 'good';

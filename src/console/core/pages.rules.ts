@@ -10,6 +10,7 @@ const patterns = {
   env: 'envs/:env',
   secrets: 'envs/:env/secrets',
   diff: 'envs/:env/diff',
+  rollout: 'envs/:env/rollouts/:id',
   backend: 'backends/:id',
   kit: 'backends/:id/kit',
   retire: 'backends/:id/retire',

@@ -1,32 +1,31 @@
-import {
-  gateWebhooks,
-  judgeEdit,
-  judgeRollout,
-  rollbackWords,
-  rolloutBounds,
-  rolloutEdit,
-  rolloutPlan,
-} from './rollouts.rules.ts';
+import { gateWebhooks, judgeEdit, judgeRollout, rollbackWords, rolloutEdit, rolloutPlan } from './rollouts.rules.ts';
 
 const formOf = (values: Record<string, string>) => {
   const fields = new FormData();
-  for (const [name, value] of Object.entries({
-    failures: '0',
-    soak: '300',
-    waves: '',
-    windows: '',
-    gate: 'none',
-    ...values,
-  }))
+  for (const [name, value] of Object.entries({ failures: '0', soak: '300', gate: 'none', ...values }))
     fields.set(name, value);
   return fields;
 };
+/** The inputs of a row: a number, a unit and a label. */
+const wave = (row: number, number: string, unit: string, label = '') => ({
+  ...{ [`wave-${row}-number`]: number, [`wave-${row}-unit`]: unit, [`wave-${row}-label`]: label },
+});
+/** A window on mondays and tuesdays. */
+const window = (start: string, minutes: string, zone: string) => ({
+  ...{ 'window-0-mon': 'true', 'window-0-tue': 'true', 'window-0-start': start },
+  ...{ 'window-0-minutes': minutes, 'window-0-zone': zone },
+});
 
-it('reads waves with labels and windows, a line each', () => {
+it('reads waves with labels, and windows', () => {
   const fields = formOf({
-    waves: ' 1:ring=canary \r\n\r\n25%\n',
-    windows: 'mon-tue  08:30+90 Europe/Berlin',
-    ...{ failures: '2', soak: '60', gate: 'manual' },
+    ...{ ...wave(0, '1', 'hosts', 'ring=canary'), ...wave(1, '', ''), ...wave(2, '25', 'percent') },
+    ...{
+      ...window('08:30', '90', 'Europe/Berlin'),
+      'window-1-start': '10:00',
+      failures: '2',
+      soak: '60',
+      gate: 'manual',
+    },
   });
   expect(rolloutPlan(fields)).toEqual({
     waves: [{ count: 1, labels: { ring: 'canary' } }, { percent: 25 }],
@@ -39,6 +38,7 @@ it('reads waves with labels and windows, a line each', () => {
       'Wave 1 takes 1 of ring=canary. Wave 2 takes 25 % of the hosts. All hosts that are left come last. ' +
       'Waves start mon, tue from 08:30 for 90 minutes (Europe/Berlin) only.',
   });
+  expect(rolloutPlan(formOf(wave(0, '', 'all', 'tier=1'))).waves).toEqual([{ labels: { tier: '1' } }]);
 });
 
 it('shows that all hosts come at once without a wave', () => {
@@ -57,26 +57,30 @@ it('sends the gate of a webhook of the environment or of all', () => {
   expect(rolloutPlan(formOf({ gate: 'a' }))).toMatchObject({ gate: 'webhook', gate_webhook: 'a' });
 });
 
-it.each([
-  ['waves', '1\nmany', /^“many” is not a wave: 5, 10% or all, perhaps with labels/],
-  ['waves', '10%:ring', /^“10%:ring” is not a wave/],
-  ['waves', '1000001', /more than a million/],
-  ['waves', '1\n'.repeat(rolloutBounds.waves + 1), /32 lines at most/],
-  ['windows', 'mon 8:30+90 UTC', /^“mon 8:30\+90 UTC” is not a window: days, start, .* time zone, such as /],
-  ['windows', 'mon 08:30+1441 UTC', /1 to 1440 minutes/],
-  ['windows', 'mon 08:30+0 UTC', /1 to 1440 minutes/],
-  ['windows', 'mon 08:30+90 Europe/Berln', /no time zone that is known: Europe\/Berln/],
-])('shows the fault of the %s %j', (name, text, words) => {
-  expect(judgeRollout(formOf({ [name]: text })).problems).toEqual({ [name]: expect.stringMatching(words) as string });
+it.each<[string, Record<string, string>, RegExp]>([
+  ['wave-0-number', wave(0, '', 'hosts'), /^Wave 1 needs a number from 1 to 1,000,000/],
+  ['wave-3-number', wave(3, '101', 'percent'), /^Wave 4 needs a number from 1 to 100/],
+  ['wave-0-number', wave(0, '1.5', 'hosts'), /needs a number/],
+  ['window-0-start', window('', '90', 'UTC'), /When does the window open/],
+  ['window-0-minutes', window('08:30', '1441', 'UTC'), /1 to 1440 minutes/],
+  ['window-0-minutes', window('08:30', '0', 'UTC'), /1 to 1440 minutes/],
+  ['window-0-zone', window('08:30', '90', 'Europe/Berln'), /not known: Europe\/Berln/],
+])('shows the fault of %s in %j', (name, values, words) => {
+  expect(judgeRollout(formOf(values)).problems).toEqual({ [name]: expect.stringMatching(words) as string });
 });
 
 it('changes limits, and later waves only if some are given', () => {
   const fields = { failures: '2', soak: '60', deadline: '900' };
   const limits = { max_failures: 2, soak_s: 60, deadline_s: 900 };
   expect(rolloutEdit(formOf(fields))).toEqual(limits);
-  expect(rolloutEdit(formOf({ ...fields, waves: '10%' }))).toEqual({ ...limits, waves: [{ percent: 10 }] });
+  expect(rolloutEdit(formOf({ ...fields, ...wave(0, '10', 'percent') }))).toEqual({
+    ...limits,
+    waves: [{ percent: 10 }],
+  });
   expect(judgeEdit(formOf(fields)).meaning).toBe('The later waves stay as they are.');
-  expect(judgeEdit(formOf({ ...fields, waves: '1' })).meaning).toMatch(/^From now on: Wave 1 takes 1 of the hosts/);
+  expect(judgeEdit(formOf({ ...fields, ...wave(0, '1', 'hosts') })).meaning).toMatch(
+    /^From now on: Wave 1 takes 1 of the hosts/,
+  );
 });
 
 it('names what a rollback has left to do', () => {

@@ -1,5 +1,5 @@
-import { parseWave, parseWindow, type PlannedWave, rolloutBounds } from '../../api/rolloutPlan.rules.ts';
-import { isTimeZone, type TimeWindow, windowBounds } from '../../api/timeWindow.rules.ts';
+import { type PlannedWave, rolloutBounds } from '../../api/rolloutPlan.rules.ts';
+import { isTimeZone, type TimeWindow, weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
 import type { NewRollout, Rollback, Rollout, RolloutEdit, RolloutHosts, Webhook } from '../api/types.ts';
 import { type Condition, hostName } from './backends.rules.ts';
 
@@ -66,22 +66,78 @@ interface WavePlan {
   labels: Readonly<Record<string, string>>;
 }
 
-export { rolloutBounds };
+export { rolloutBounds, weekdays };
 
 /** The input of the form of a rollout, without the bundle. */
 type RolloutPlan = Omit<NewRollout, 'sha256'>;
 
 type Fields = Pick<FormData, 'get'>;
 
-/** The plan in a form; invalid lines are left out. */
+/** Rows of the form for waves and for windows. */
+export const waveRows: readonly number[] = [0, 1, 2, 3, 4, 5];
+export const windowRows: readonly number[] = [0, 1];
+
+/** The plan in a form; rows that are empty or invalid are left out. */
 export function rolloutPlan(fields: Fields): RolloutPlan {
   return {
-    waves: linesOf(fields, 'waves').flatMap((line) => parseWave(line) ?? []),
-    windows: linesOf(fields, 'windows').flatMap((line) => parseWindow(line) ?? []),
+    waves: waveRows.flatMap((row) => waveOf(fields, row) ?? []),
+    windows: windowRows.flatMap((row) => windowOf(fields, row) ?? []),
     max_failures: Number(fields.get('failures')),
     soak_s: Number(fields.get('soak')),
     ...gateOf(fields),
   };
+}
+
+function textOf(fields: Fields, name: string): string {
+  const value = fields.get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+/** The wave of a row; null for none. */
+function waveOf(fields: Fields, row: number): PlannedWave | null {
+  const unit = textOf(fields, `wave-${row}-unit`);
+  if (unit === '' || numberFlaw(fields, row) !== null) return null;
+  const number = Number(textOf(fields, `wave-${row}-number`));
+  const [name = '', value = ''] = textOf(fields, `wave-${row}-label`).split('=');
+  return {
+    ...(unit === 'hosts' && { count: number }),
+    ...(unit === 'percent' && { percent: number }),
+    ...(name !== '' && { labels: { [name]: value } }),
+  };
+}
+
+/** The fault of the number of a wave; null if it is not needed or right. */
+function numberFlaw(fields: Fields, row: number): string | null {
+  const unit = textOf(fields, `wave-${row}-unit`);
+  if (unit !== 'hosts' && unit !== 'percent') return null;
+  const [number, most] = [Number(textOf(fields, `wave-${row}-number`)), unit === 'hosts' ? rolloutBounds.hosts : 100];
+  if (Number.isInteger(number) && number >= 1 && number <= most) return null;
+  return `Wave ${row + 1} needs a number from 1 to ${most.toLocaleString('en')}.`;
+}
+
+/** The window of a row; null if it opens on no day, or has a fault. */
+function windowOf(fields: Fields, row: number): TimeWindow | null {
+  const days = weekdays.filter((day) => fields.get(`window-${row}-${day}`) !== null);
+  if (days.length === 0 || windowFlaws(fields, row).length > 0) return null;
+  const [start, minutes] = [textOf(fields, `window-${row}-start`), Number(textOf(fields, `window-${row}-minutes`))];
+  return { days, start, minutes, time_zone: textOf(fields, `window-${row}-zone`) };
+}
+
+/** The faults of a window that opens on some day, by its inputs. */
+function windowFlaws(fields: Fields, row: number): [string, string][] {
+  if (weekdays.every((day) => fields.get(`window-${row}-${day}`) === null)) return [];
+  const [name, zone] = [(part: string) => `window-${row}-${part}`, textOf(fields, `window-${row}-zone`)];
+  const minutes = Number(textOf(fields, name('minutes')));
+  const isLong = Number.isInteger(minutes) && minutes >= 1 && minutes <= windowBounds.minutes;
+  return [
+    ...(textOf(fields, name('start')) === ''
+      ? [[name('start'), 'When does the window open?'] as [string, string]]
+      : []),
+    ...(isLong
+      ? []
+      : [[name('minutes'), `A window is open for 1 to ${windowBounds.minutes} minutes.`] as [string, string]]),
+    ...(isTimeZone(zone) ? [] : [[name('zone'), `This time zone is not known: ${zone}.`] as [string, string]]),
+  ];
 }
 
 /** The changes in a form of a running rollout; without waves, the later ones stay. */
@@ -132,39 +188,14 @@ function gateOf(fields: Fields): Pick<RolloutPlan, 'gate' | 'gate_webhook'> {
   return { gate: 'webhook', gate_webhook: gate };
 }
 
-/** The faults in the lines of a form, by its fields, and how the other lines are understood. */
+/** The faults of a form, by its inputs, and how the other rows are understood. */
 export function judgeRollout(fields: Fields): { problems: Record<string, string>; meaning: string } {
-  const flaws = {
-    waves: lineFlaw(linesOf(fields, 'waves'), rolloutBounds.waves, waveFlaw),
-    windows: lineFlaw(linesOf(fields, 'windows'), windowBounds.windows, windowFlaw),
-  };
-  const problems = Object.entries(flaws).flatMap(([name, flaw]) => (flaw === null ? [] : [[name, flaw] as const]));
-  return { problems: Object.fromEntries(problems), meaning: planWords(rolloutPlan(fields)) };
-}
-
-/** The first line that is wrong, and why; null if none is. */
-function lineFlaw(lines: readonly string[], most: number, flawOf: (line: string) => string | null): string | null {
-  if (lines.length > most) return `There may be ${most} lines at most.`;
-  const flaws = lines.flatMap((line) => {
-    const flaw = flawOf(line);
-    return flaw === null ? [] : [`“${line}” ${flaw}`];
+  const waves = waveRows.flatMap((row): [string, string][] => {
+    const flaw = numberFlaw(fields, row);
+    return flaw === null ? [] : [[`wave-${row}-number`, flaw]];
   });
-  return flaws[0] ?? null;
-}
-
-function waveFlaw(line: string): string | null {
-  const wave = parseWave(line);
-  if (wave === null) return 'is not a wave: 5, 10% or all, perhaps with labels, such as 10%:ring=canary,region=de.';
-  return (wave.count ?? 0) > rolloutBounds.hosts ? 'is more than a million hosts.' : null;
-}
-
-function windowFlaw(line: string): string | null {
-  const window = parseWindow(line);
-  if (window === null)
-    return 'is not a window: days, start, for how many minutes, and time zone, such as mon-fri 08:30+90 Europe/Berlin.';
-  const { minutes, time_zone } = window;
-  if (minutes < 1 || minutes > windowBounds.minutes) return `is not open for 1 to ${windowBounds.minutes} minutes.`;
-  return isTimeZone(time_zone) ? null : `has no time zone that is known: ${time_zone}.`;
+  const windows = windowRows.flatMap((row) => windowFlaws(fields, row));
+  return { problems: Object.fromEntries([...waves, ...windows]), meaning: planWords(rolloutPlan(fields)) };
 }
 
 function planWords({ waves, windows }: RolloutPlan): string {
@@ -182,10 +213,4 @@ function hostsOf({ count, percent, labels = {} }: PlannedWave): string {
 
 function windowWords({ days, start, minutes, time_zone }: TimeWindow): string {
   return `${days.join(', ')} from ${start} for ${minutes} minutes (${time_zone})`;
-}
-
-function linesOf(fields: Fields, name: string): string[] {
-  const text = fields.get(name);
-  const lines = typeof text === 'string' ? text.split('\n') : [];
-  return lines.map((line) => line.trim().replace(/\s+/g, ' ')).filter((line) => line !== '');
 }

@@ -1,4 +1,12 @@
-import { absoluteTime, durationText, relativeTime, zoneName } from './time.rules.ts';
+import {
+  absoluteTime,
+  durationText,
+  relativeTime,
+  shouldPoll,
+  type SignsOfLife,
+  staleSince,
+  zoneName,
+} from './time.rules.ts';
 
 const now = Date.parse('2026-11-26T12:00:00Z');
 const away = (seconds: number) => relativeTime(new Date(now + seconds * 1000).toISOString(), now);
@@ -32,3 +40,33 @@ it.each([
   [1e308, 'more than a day'],
   [Infinity, 'more than a day'],
 ])('%d ms last %s', (milliseconds, text) => expect(durationText(milliseconds)).toBe(text));
+
+/** Seconds before now; null for never. */
+const life = (ago: Record<keyof SignsOfLife, number | null>) =>
+  Object.fromEntries(
+    Object.entries(ago).map(([key, seconds]) => [key, seconds && now - seconds * 1000]),
+  ) as unknown as SignsOfLife;
+
+it.each<[string, Record<keyof SignsOfLife, number | null>, number | null, boolean]>([
+  ['all is well', { stream: 2, loaded: 60, awaitedSince: null, brokenSince: null }, null, false],
+  ['the stream is silent', { stream: 8, loaded: 60, awaitedSince: null, brokenSince: null }, null, true],
+  [
+    'the stream is silent, but loads succeed',
+    { stream: 600, loaded: 8, awaitedSince: null, brokenSince: null },
+    null,
+    true,
+  ],
+  ['nothing arrives', { stream: 11, loaded: 60, awaitedSince: 3, brokenSince: null }, 11, false],
+  ['only loads hang', { stream: 1, loaded: 60, awaitedSince: 11, brokenSince: null }, 60, false],
+  ['the stream breaks', { stream: 3, loaded: 60, awaitedSince: null, brokenSince: 1 }, 1, false],
+  [
+    'the stream is refused, but loads succeed',
+    { stream: 600, loaded: 1, awaitedSince: null, brokenSince: 9 },
+    null,
+    false,
+  ],
+  ['the tab was asleep', { stream: 3600, loaded: 3600, awaitedSince: null, brokenSince: null }, 3600, true],
+])('knows whether a page may be old, and loads it again, when %s', (_when, ago, since, polls) => {
+  const stale = staleSince(life(ago), now);
+  expect([stale && (now - stale) / 1000, shouldPoll(life(ago), now)]).toEqual([since, polls]);
+});

@@ -18,6 +18,39 @@ export function relativeTime(time: string, now: number): string {
   return distance > 0 ? `in ${words}` : `${words} ago`;
 }
 
+/** The newest signs of life of the service, in milliseconds since 1970. */
+export interface SignsOfLife {
+  /** The stream of changes: its begin, or its newest event. */
+  stream: number;
+  /** The newest load that has succeeded. */
+  loaded: number;
+  /** Since when a load has had no answer; null if none is awaited. */
+  awaitedSince: number | null;
+  /** Since when the stream is broken; null if it is not known to be. */
+  brokenSince: number | null;
+}
+
+/** Milliseconds without a sign of life after which a page reports that it may be old. */
+export const STALE_MS = 10_000;
+/** Milliseconds without an event after which a page is loaded again, in case only the stream is silent. */
+const POLL_MS = 7000;
+
+/**
+ * Since when a page may be old; null if it is not. A broken stream shows at once. A load counts as a sign of life, unless
+ * a later one waits for its answer.
+ */
+export function staleSince({ stream, loaded, awaitedSince, brokenSince }: SignsOfLife, now: number): number | null {
+  if (brokenSince !== null && loaded < brokenSince) return brokenSince;
+  const newest = Math.max(stream, loaded);
+  const since = awaitedSince !== null && now - awaitedSince > STALE_MS ? loaded : newest;
+  return now - since > STALE_MS ? since : null;
+}
+
+/** Whether a page should be loaded again, because nothing has been heard for a while. */
+export function shouldPoll({ stream, loaded, awaitedSince }: SignsOfLife, now: number): boolean {
+  return awaitedSince === null && now - Math.max(stream, loaded) > POLL_MS;
+}
+
 /** A time in a zone, to the second: `2026-11-26 09:12:03`. */
 export function absoluteTime(time: string, zone: string): string {
   const options = { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' } as const;

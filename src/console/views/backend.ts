@@ -24,6 +24,7 @@ import {
   toneBadge,
 } from '../components/words.ts';
 import {
+  brokenContainers,
   conditionOf,
   containerTone,
   hostName,
@@ -52,24 +53,19 @@ export const backendPage: Page = async (visit) => {
     body: (now) =>
       html`<h1>${hostName(backend)}</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
-        ${deferralNotices(backend, now)}
+        ${deferralNotices(backend, now)} ${troubleOf(backend, now)}
         ${copyTable(backend, { now, accept: may(caller, 'admin', backend.env) ? acceptButton(backend, visit) : null })}
-        <div class="columns">
-          <div>
-            ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}
-            ${troubleOf(backend)} ${managerTable(backend)}
-            <h2>Containers</h2>
-            ${
-              backend.healthy === null && backend.last_seen_at !== null
-                ? html`<p>As its host told at its last check-in, ${fullTime(backend.last_seen_at, now)}.</p>`
-                : nothing
-            }
-            ${containerTable(backend)}
-            <h2>Last ticks</h2>
-            ${ticks(now)}
-          </div>
-          ${backendMachine(backend.state)}
-        </div>`,
+        ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}
+        ${managerTable(backend)}
+        <h2>Containers</h2>
+        ${
+          backend.healthy === null && backend.last_seen_at !== null
+            ? html`<p>As its host told at its last check-in, ${fullTime(backend.last_seen_at, now)}.</p>`
+            : nothing
+        }
+        ${containerTable(backend)}
+        <h2>Last ticks</h2>
+        ${ticks(now)} ${backendMachine(backend.state)}`,
   };
 };
 
@@ -115,10 +111,17 @@ function acceptButton(backend: BackendDetails, visit: Visit) {
 }
 
 /** The trouble of its host, by its newest report. */
-function troubleOf({ trouble, last_report }: BackendDetails): TemplateResult | typeof nothing {
-  if (trouble === null || last_report === null) return nothing;
-  return html`<section class="trouble" aria-label="Trouble">
-    ${toneBadge(outcomeTone(trouble), trouble)} ${tickDetails(last_report)}
+function troubleOf(
+  { trouble, last_report: report, containers, healthy }: BackendDetails,
+  now: number,
+): TemplateResult | typeof nothing {
+  const broken = healthy === false ? brokenContainers(containers) : [];
+  const hasReport = trouble !== null && report !== null;
+  if (!hasReport && broken.length === 0) return nothing;
+  return html`<section class="trouble" aria-labelledby="why">
+    <h2 id="why">Why</h2>
+    ${hasReport ? html`<p>${toneBadge(outcomeTone(trouble), trouble)} ${fullTime(report.finished_at, now)}</p>` : nothing}
+    ${broken.map((text) => html`<p>${text}</p>`)} ${hasReport ? tickDetails(report) : nothing}
   </section>`;
 }
 

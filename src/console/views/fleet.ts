@@ -1,9 +1,8 @@
 import { html, noChange, nothing, type TemplateResult } from 'lit-html';
 import type { Backend, BackendList, BackendState, EnvCounts } from '../api/types.ts';
-import { swarmLink } from '../components/backend.ts';
-import { textOf } from '../components/dialog.ts';
+import { swarmLink, troubleList } from '../components/backend.ts';
 import { type Column, table } from '../components/lists.ts';
-import { emptyState, type Page, type Visit } from '../components/page.ts';
+import { emptyState, type Page, textOf, type Visit } from '../components/page.ts';
 import {
   conditionBadge,
   counts,
@@ -40,29 +39,41 @@ import { heldNotice } from './restore.ts';
 
 /** Hosts by state and bundle: out of date, unhealthy. */
 export const fleetPage: Page = async (visit) => {
-  const [{ envs }, list] = await Promise.all([visit.api.fleet(), visit.api.backends(listQueryOf(visit.query))]);
+  const { api, query } = visit;
+  const [{ envs }, list, trouble] = await Promise.all([api.fleet(), api.backends(listQueryOf(query)), api.trouble()]);
   return {
     title: 'Fleet',
     topics: ['backends', 'envs', 'rollouts'],
     body: (now) =>
       html`<h1>Fleet</h1>
-        ${heldNotice(envs)} ${fleetCounts(envs, visit.query)} ${runningRollouts(envs)} ${fleetFilter(envs, visit)}
-        ${backendTable(list, visit, now)} ${pager(list, visit.query)}`,
+        ${heldNotice(envs)} ${fleetCounts(envs, query)} ${runningRollouts(envs)}
+        ${isFiltered(query) ? nothing : troubleList(trouble, now)}
+        <h2>Hosts</h2>
+        ${fleetFilter(envs, visit)} ${backendTable(list, visit, now)} ${pager(list, visit.query)}`,
   };
 };
 
-function fleetCounts(envs: readonly EnvCounts[], query: URLSearchParams): TemplateResult {
+/** Counts of hosts by state and trouble; `env` is in the links if the page is about one environment. */
+export function fleetCounts(
+  envs: readonly EnvCounts[],
+  query: URLSearchParams,
+  env: string | null = null,
+): TemplateResult {
   const byState = countByState(envs);
   const sum = (countOf: (env: EnvCounts) => number) => envs.reduce((total, env) => total + countOf(env), 0);
   const held = sum(({ deferred }) => deferred['hold'] ?? 0);
   const only = (name: string, value: string) => ({
-    href: linkTo(new URLSearchParams({ [name]: value })),
+    href: linkTo(new URLSearchParams({ ...(env !== null && { env }), [name]: value })),
     isCurrent: query.get(name) === value,
   });
   const stateCount = (state: BackendState) => ({
     ...{ name: state, count: byState[state] ?? 0, tone: stateConditions[state].tone, ...only('state', state) },
   });
-  const all = { name: 'hosts', count: countPresent(byState), href: hrefOf('fleet'), isCurrent: !isFiltered(query) };
+  const own =
+    env === null
+      ? { href: hrefOf('fleet'), isCurrent: !isFiltered(query) }
+      : { href: linkTo(new URLSearchParams({ env })) };
+  const all = { name: 'hosts', count: countPresent(byState), ...own };
   return counts([
     { ...all, tone: 'idle' },
     stateCount('active'),

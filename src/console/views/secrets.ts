@@ -1,13 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AuditEntry, Secret } from '../api/types.ts';
 import { doomNotice } from '../components/backend.ts';
-import { textOf } from '../components/dialog.ts';
-import { emptyState, type Page, type Visit } from '../components/page.ts';
+import { emptyState, type Page, textOf, type Visit } from '../components/page.ts';
 import { type Column, table } from '../components/lists.ts';
 import { fullTime } from '../components/words.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import { fieldRows, secretData, secretProblems } from '../core/forms.rules.ts';
-import { auditTable } from './audit.ts';
+import { auditTable } from './people.ts';
 
 /** Entries of the audit log that are shown of each kind of change. */
 const ENTRIES = '50';

@@ -81,6 +81,17 @@ it('is ok only if nothing is wrong', async () => {
   });
 });
 
+it.each<[string, object]>([
+  ['a laptop is asleep', { laptop: true, last_seen_at: '2020-01-01T00:00:00Z' }],
+  ['a host was never seen', { state: 'invited', last_seen_at: null, healthy: null, applied_sha: null }],
+])('is waiting, not ok, while %s, which nobody has to cure', async (_what, facts) => {
+  hosts.push(host('web-3', facts));
+  const { exit, stdout } = await status('eu-1', '--json');
+  expect([exit, JSON.parse(stdout)]).toMatchObject([0, { ok: false, status: 'waiting', fault: null }]);
+  const all = await status();
+  expect([all.exit, all.stdout]).toEqual([0, expect.stringMatching(/\neu-1 {2}waiting {2}\d of \d .* -\n$/)]);
+});
+
 it.each<[string, () => unknown, string]>([
   ['is held after a restore', () => (env['held_since'] = since), 'held'],
   ['is told to run nothing', () => Object.assign(env, { desired_sha: null, desired: null }), 'nothing desired'],

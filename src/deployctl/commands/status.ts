@@ -20,7 +20,7 @@ import {
 export function addStatus(program: Command, run: Run): void {
   program
     .command('status')
-    .description('Show what runs where, what is wrong and what to do; exit code 1 unless everything is in order')
+    .description('Show what runs where, what is wrong and what to do; exit code 1 if something is wrong')
     .argument('[env]', 'name of an environment; by default all that you may see')
     .action(run(status));
 }
@@ -84,6 +84,15 @@ function nextOf(env: string, fault: string): string {
   return fault === 'nothing desired' ? `deployctl bundle list --env ${env}` : `deployctl status ${env}`;
 }
 
+/**
+ * The status of an environment in a word: its fault, or `waiting` while laptops are asleep or hosts were never seen, whose
+ * state nobody knows; otherwise `ok`.
+ */
+function wordFor(fault: string | null, counted: Iterable<HostState>): string {
+  if (fault !== null) return fault;
+  return [...counted].some((state) => state === 'asleep' || state === 'never seen') ? 'waiting' : 'ok';
+}
+
 async function listHosts(api: Api, env: string | undefined): Promise<Backend[]> {
   const query = { env, state: 'created,invited,active,offline,retiring,finishing' };
   const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit: Infinity } as const;
@@ -104,26 +113,26 @@ async function showAll(session: Session): Promise<Result> {
     const counted = own.map((host) => stateOf(host, false, session.nowMs));
     const present = own.filter(({ state }) => state === 'active' || state === 'offline');
     const fault = faultOf(env, rollout) ?? states.find(([state]) => counted.includes(state))?.[0] ?? noHosts(own);
-    return { env, counted, present, fault };
+    return { env, counted, present, fault, word: wordFor(fault, counted) };
   });
-  const sorted = [...lines.filter(({ fault }) => fault !== null), ...lines.filter(({ fault }) => fault === null)];
-  const rows = sorted.map(({ env, counted, present, fault }) => [
+  const sorted = lines.toSorted((one, other) => Number(one.fault === null) - Number(other.fault === null));
+  const rows = sorted.map(({ env, counted, present, fault, word }) => [
     env.name,
-    fault ?? 'ok',
+    word,
     `${present.filter(hasApplied).length} of ${present.length}`,
     formatCounts(counted) || '-',
     shortSha(env.desired_sha),
     formatAge(env.desired_since ?? null, session.nowMs),
     fault === null ? '-' : nextOf(env.name, fault),
   ]);
-  const json = sorted.map(({ env: { name, desired_sha, desired_since = null }, counted, fault }) => ({
-    ...{ env: name, ok: fault === null, fault, desired_sha, desired_since },
+  const json = sorted.map(({ env: { name, desired_sha, desired_since = null }, counted, fault, word }) => ({
+    ...{ env: name, ok: word === 'ok', status: word, fault, desired_sha, desired_since },
     hosts: Object.fromEntries([...groupBy(counted, (state) => state)].map(([state, all]) => [state, all.length])),
   }));
   return {
     json: { envs: json },
     text: formatTable(['ENV', 'STATUS', 'RUN IT', 'OTHERS', 'DESIRED', 'SINCE', 'NEXT'], rows, session.width),
-    exit: json.every(({ ok }) => ok) ? exits.done : exits.failed,
+    exit: json.every(({ fault }) => fault === null) ? exits.done : exits.failed,
   };
 }
 
@@ -164,10 +173,11 @@ async function showEnv(session: Session, name: string): Promise<Result> {
   const byState = groupBy(hosts, (host) => stateOf(host, isEmergency, nowMs));
   const failed = await findFailures(api, hosts, newestFailure);
   const fault = faultOf(env, rollout) ?? states.find(([state]) => byState.has(state))?.[0] ?? noHosts(hosts);
+  const word = wordFor(fault, byState.keys());
   const reasons = new Map(failed.map(({ host, report }) => [host.id, reasonOf(report)]));
   const facts = formatFacts([
     ['environment', name],
-    ['status', fault ?? 'ok'],
+    ['status', word],
     [
       'desired',
       env.desired_sha === null ? 'nothing' : `${nameOf(env.desired ?? null, env.desired_sha)}${sinceText(env, nowMs)}`,
@@ -199,7 +209,8 @@ async function showEnv(session: Session, name: string): Promise<Result> {
   return {
     json: {
       env: name,
-      ok: fault === null,
+      ok: word === 'ok',
+      status: word,
       fault,
       desired: env.desired ?? null,
       desired_since: env.desired_since ?? null,

@@ -1,5 +1,5 @@
 import { type BackendState, hostStates } from '../../../machines/backend.ts';
-import type { Deferral } from '../../api/checkIn.rules.ts';
+import type { Deferral, Report } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorOf, backendPlaceOf, toPage, toTime } from '../core/lists.rules.ts';
 import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
@@ -9,10 +9,13 @@ import { listActiveRollouts } from '../store/rollouts.ts';
 import type { BackendGroup, BackendOrder, BackendRow, EnvRow, RolloutRow } from '../store/database.ts';
 import { changeBackend, findSilent, listCloned } from '../store/backends.ts';
 import { findBundleTrusts, listEnvs } from '../store/envs.ts';
-import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
+import { countGroups, listBackends as selectBackends, listTroubled, type TroubledRow } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
 import { announce } from '../webhooks/deliver.ts';
+import type { Trouble } from '../envs/envSchemas.ts';
+import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
+import { groupTroubles, type TroubledHost } from './trouble.rules.ts';
 import { expectedSettings } from '../bundles/bundleList.ts';
 import { type BackendDependencies, backendView, type Promoted, silenceLimits } from './backendViews.ts';
 
@@ -91,6 +94,39 @@ export async function readFleet({ store }: { store: Store }, { permissions }: Op
     listCloned(store, names),
   ]);
   return countFleet(groups, { ...desired, cloned });
+}
+
+/** Largest number of hosts to group, of groups, and of named hosts of a group. */
+const troubleBounds = { hosts: 1000, groups: 40, named: 10 };
+
+/** Hosts in trouble in an environment, or in all that an operator may see: by cause, the worst first. */
+export async function readTrouble(
+  { store }: { store: Store },
+  { operator: { permissions }, env }: { operator: Operator; env?: string | undefined },
+): Promise<Trouble> {
+  const envs = env === undefined ? visibleEnvs(permissions) : [env];
+  const rows = await listTroubled(store, { envs, limit: troubleBounds.hosts + 1 });
+  const groups = groupTroubles(rows.slice(0, troubleBounds.hosts).map(troubledHost));
+  return {
+    groups: groups.slice(0, troubleBounds.groups).map(({ hosts, since, ...group }) => ({
+      ...group,
+      since: toTime(since),
+      count: hosts.length,
+      hosts: hosts.slice(0, troubleBounds.named).map(({ id, host_name, site }) => ({ id, host_name, site })),
+    })),
+    complete: rows.length <= troubleBounds.hosts && groups.length <= troubleBounds.groups,
+  };
+}
+
+function troubledHost({ report, reported_at: receivedAt, ...row }: TroubledRow): TroubledHost {
+  return {
+    ...row,
+    host_name: row.host_name || null,
+    laptop: row.laptop === 1,
+    healthy: row.healthy !== 0,
+    trouble: row.trouble && outcomeOfTrouble(row.trouble),
+    report: report === null || receivedAt === null ? null : { receivedAt, report: JSON.parse(report) as Report },
+  };
 }
 
 /** Counts the hosts of each environment with recorded settings whose own settings differ. */

@@ -33,9 +33,9 @@ import {
   readBackend,
   retireBackend,
 } from './backends.ts';
-import { listBackends, readFleet } from './fleet.ts';
+import { listBackends, readFleet, readTrouble } from './fleet.ts';
 import { adoptArchive, releaseHeldEnv, type ReviewDependencies, reviewRestore } from './restore.ts';
-import { EnvDetails, EnvParams } from '../envs/envSchemas.ts';
+import { EnvDetails, EnvParams, Trouble, TroubleQuery } from '../envs/envSchemas.ts';
 
 const route = routesFor<KitDependencies>();
 
@@ -77,6 +77,17 @@ export const backendRoutes = [
     responses: { 200: Fleet },
     act: 'fleet.read',
     handle: async (deps, { operator }) => answer(200, await readFleet(deps, operator)),
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/trouble',
+    role: 'viewer',
+    summary: 'List what is wrong: hosts that fail, are unhealthy or silent, by environment and cause, the worst first',
+    query: TroubleQuery,
+    responses: { 200: Trouble },
+    act: 'trouble.read',
+    target: ({ query }) => query.env ?? '',
+    handle: async (deps, { operator, query: { env } }) => answer(200, await readTrouble(deps, { operator, env })),
   }),
   route({
     method: 'POST',

@@ -5,7 +5,7 @@ import type { Report } from '../../api/checkIn.rules.ts';
 export const causes = ['failed', 'refused', 'unhealthy', 'cloned', 'locked', 'offline', 'asleep'] as const;
 export type Cause = (typeof causes)[number];
 
-/** What a report says about a problem. */
+/** The part of a report that explains a problem. */
 type Reason = Pick<Report, 'outcome' | 'code' | 'detail' | 'output_tail'>;
 
 /** The facts about a host that may be in trouble. */
@@ -31,7 +31,7 @@ export interface TroubledHost {
 export interface TroubleGroup {
   env: string;
   cause: Cause;
-  /** Of the host that is named first. */
+  /** The code in the report of the first host. */
   code: string | null;
   detail: string | null;
   output: string | null;

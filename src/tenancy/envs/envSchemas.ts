@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
 import { maxPushedSequence } from '../../api/checkIn.rules.ts';
 import { CheckIn, enforced } from '../../api/agentSchemas.ts';
-import { Body, EnvName, Nullable, SecretsDestroyAt, Sha256, Timestamp } from '../../api/commonSchemas.ts';
+import { Body, EnvName, Nullable, SecretsDestroyAt, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
 /** The URL parameter that names an environment. */
 export const EnvParams = Type.Object({ env: EnvName });
@@ -89,6 +89,35 @@ export const EnvDetails = Type.Object(
   { title: 'EnvDetails' },
 );
 export type EnvDetails = Static<typeof EnvDetails>;
+
+const TroubleGroup = Type.Object(
+  {
+    env: EnvName,
+    cause: Type.Enum(['failed', 'refused', 'unhealthy', 'cloned', 'locked', 'offline', 'asleep']),
+    code: Nullable(Type.String({ description: 'Code of the report of the first host.' })),
+    detail: Nullable(Type.String({ description: 'Its detail; the details of the others differ in names and numbers only.' })),
+    output: Nullable(Type.String({ description: 'The last lines of its output.' })),
+    since: { ...Timestamp, description: 'When the first of them got into it.' },
+    count: Type.Integer(),
+    hosts: Type.Array(
+      Type.Object({ id: Uuid, host_name: Nullable(Type.String()), site: Type.String() }, { title: 'TroubledHost' }),
+      { description: 'The first ten hosts.' },
+    ),
+  },
+  { title: 'TroubleGroup' },
+);
+
+/** Hosts that need somebody, by environment and cause: the worst first. */
+export const Trouble = Type.Object(
+  {
+    groups: Type.Array(TroubleGroup),
+    complete: Type.Boolean({ description: 'False if there are more than a thousand such hosts, or forty groups.' }),
+  },
+  { title: 'Trouble' },
+);
+export type Trouble = Static<typeof Trouble>;
+/** The environment to list; all that the caller may see by default. */
+export const TroubleQuery = Body({ env: Type.Optional(EnvName) });
 
 /** Environments by name. */
 export const EnvList = Type.Object({ envs: Type.Array(Env) }, { title: 'EnvList' });

@@ -132,7 +132,7 @@ export const eventRoutes = [
       'Sends at most one event a second: `event: change`, `data: {"topics": ["backends"]}`, with the topics that changed since',
       `the previous event: ${topics.join(', ')}. An event contains no values: read its topics again. After each connection, read`,
       'everything again. Topics of environments that the caller may not see are left out; a check-in or report of any host is',
-      'announced to everyone. A comment is sent every 15 seconds. The stream ends with the token, the session or the service.',
+      'announced to everyone. Without changes, `event: alive` is sent every 4 seconds. The stream ends with the token, the session or the service.',
     ].join(' '),
     responses: { 200: eventStream },
     act: 'event.follow',
@@ -140,8 +140,8 @@ export const eventRoutes = [
   }),
 ];
 
-/** Milliseconds between two heartbeats of the stream. */
-const HEARTBEAT_MS = 15_000;
+/** Milliseconds between two heartbeats of the stream; the console reports silence after 10 s. */
+const HEARTBEAT_MS = 4000;
 
 /**
  * Streams changes as server-sent events: at most one event a second, with the topics that the caller may see, and
@@ -167,7 +167,7 @@ async function* streamOf(deps: EventDependencies, operator: Operator, pending: P
     const permissions = await currentPermissions(deps, operator);
     if (permissions === null) return;
     const topics = visibleTopics(permissions, pending.take());
-    yield topics.length === 0 ? ':\n\n' : `event: change\ndata: ${JSON.stringify({ topics })}\n\n`;
+    yield topics.length === 0 ? 'event: alive\ndata: {}\n\n' : `event: change\ndata: ${JSON.stringify({ topics })}\n\n`;
   }
 }
 

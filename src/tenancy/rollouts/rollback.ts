@@ -14,13 +14,14 @@ import { conflict, notFound } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { NewerHost } from '../store/backends.ts';
 import { findBundle, groupOf } from '../store/bundles.ts';
-import type { BundleRow, RolloutPlan, RolloutRow } from '../store/database.ts';
+import type { BundleRow, RolloutRow } from '../store/database.ts';
 import { findBundleTrust, findEnv, lockEnv, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
 import { applyRolloutEvent, lockRollout, type RolloutDependencies, wrongState } from './advance.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { nameView, requirePlan, type RolloutAct, rolloutView, startRollout } from './rollouts.ts';
+import { type DrawnPlan, requirePlan } from './preview.ts';
+import { nameView, type RolloutAct, rolloutView, startRollout } from './rollouts.ts';
 import type { Rollback, Rollout } from './rolloutSchemas.ts';
 
 /** Largest number of attempts to pack the previous bundle again while bundles with a higher sequence are pushed. */
@@ -103,7 +104,7 @@ interface RollbackAct extends RolloutAct {
   /** Keeps the versions of secrets of the earlier bundle, instead of the versions that are deployed now. */
   withSecrets: boolean;
   /** Waves; without them, all hosts get the content at once. */
-  plan?: RolloutPlan;
+  plan?: DrawnPlan;
   /** Aborts the rollout of the environment, if it has one. */
   overridesRollout: boolean;
   conditions: { if_desired?: string | null; pipeline?: number };

@@ -49,11 +49,15 @@ export const NewRollout = Body({
   gate: Gate,
   gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that decides the gate.' }),
   windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
+  draw: Type.Optional({
+    ...Uuid,
+    description: 'The draw of a preview: the waves take its hosts, if they are still there.',
+  }),
 });
 export type NewRollout = Static<typeof NewRollout>;
 
-const { waves, max_failures, soak_s, deadline_s, gate, gate_webhook, windows } = NewRollout.properties;
-const plan = { waves, max_failures, soak_s, deadline_s, gate, gate_webhook, windows };
+const { waves, max_failures, soak_s, deadline_s, gate, gate_webhook, windows, draw } = NewRollout.properties;
+const plan = { waves, max_failures, soak_s, deadline_s, gate, gate_webhook, windows, draw };
 
 /** A return to an earlier bundle. */
 export const NewRollback = Body({
@@ -69,6 +73,13 @@ export const NewRollback = Body({
   ...overrideRollout,
 });
 export type NewRollback = Static<typeof NewRollback>;
+
+/** The waves of a rollout to preview. */
+export const PreviewedRollout = Body({
+  sha256: Sha256,
+  waves: NewRollout.properties.waves,
+  draw: Type.Optional({ ...Uuid, description: 'The draw of an earlier preview; a new one by default.' }),
+});
 
 /** Changes to a rollout that runs; missing fields stay as they are. */
 export const RolloutEdit = Body({
@@ -108,6 +119,22 @@ const named = {
   site: Type.String(),
 };
 const NamedHost = Type.Object(named, { title: 'NamedHost' });
+
+/** The hosts that the waves of a rollout would take now. */
+export const RolloutPreview = Type.Object(
+  {
+    draw: { ...Uuid, description: 'A rollout that starts with this draw takes the same hosts.' },
+    labels: Type.Array(Type.String(), { description: 'Labels of the hosts, such as ring=canary; the first hundred.' }),
+    waves: Type.Array(
+      Type.Object(
+        { hosts: Type.Integer(), named: Type.Array(NamedHost, { description: 'The first twenty hosts.' }) },
+        { title: 'PreviewedWave' },
+      ),
+    ),
+  },
+  { title: 'RolloutPreview' },
+);
+export type RolloutPreview = Static<typeof RolloutPreview>;
 
 /** A rollout. */
 export const Rollout = Type.Object(

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { newRollout } from '../../../machines/rollout.ts';
 import { nextOpening } from '../../api/timeWindow.rules.ts';
-import { findDenyingHosts, lockPromotable, type Promotion } from '../bundles/promotion.ts';
-import { ApiError, conflict, notFound } from '../core/apiError.rules.ts';
+import { lockPromotable, type Promotion } from '../bundles/promotion.ts';
+import { conflict, notFound } from '../core/apiError.rules.ts';
 import { type AuditDependencies, auditEntry } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
 import { findBackend, listManagers } from '../store/backends.ts';
-import { findGroups } from '../store/bundles.ts';
 import type {
   BackendRow,
-  Candidate,
   HostName,
   RolloutPlan,
   RolloutProgress,
@@ -24,7 +22,6 @@ import { addAuditEntry } from '../store/people.ts';
 import {
   findRollout,
   insertRollout,
-  listCandidates,
   listMembers,
   countHosts,
   excuseHosts,
@@ -33,7 +30,6 @@ import {
   setPlan,
   setProgress,
 } from '../store/rollouts.ts';
-import { findWebhook } from '../store/webhooks.ts';
 import {
   announceChange,
   applyRolloutEvent,
@@ -45,22 +41,15 @@ import {
   timesOf,
   wrongState,
 } from './advance.ts';
-import {
-  candidatesOf,
-  completeWaves,
-  defaultDeadlineS,
-  drawFault,
-  drawWaves,
-  planFault,
-  statusOf,
-} from './rollout.rules.ts';
+import { candidatesOf, defaultDeadlineS, statusOf } from './rollout.rules.ts';
+import { draw, type DrawnPlan, invalid, requireGate, requireValid } from './preview.ts';
 import type { Rollout, RolloutHosts } from './rolloutSchemas.ts';
 
 /** A new rollout that an operator requests. */
 interface NewRollout {
   caller: AuditCaller;
   promotion: Promotion & { sha256: string };
-  plan: RolloutPlan;
+  plan: DrawnPlan;
 }
 
 /**
@@ -69,7 +58,7 @@ interface NewRollout {
  */
 export async function startRollout(
   deps: RolloutDependencies,
-  { caller, promotion, plan }: NewRollout,
+  { caller, promotion, plan: { draw: id = randomUUID(), ...plan } }: NewRollout,
 ): Promise<Rollout> {
   const { env, sha256 } = promotion;
   requireValid(plan);
@@ -84,7 +73,8 @@ export async function startRollout(
         env,
       });
     }
-    const id = randomUUID();
+    if ((await findRollout(work, id)) !== null)
+      throw conflict({ code: 'ROLLOUT_STATE', message: 'a rollout was started from this preview already', env });
     const { waves, drawn, denying } = await draw(work, { env, rolloutId: id, started: 0, sha256 }, plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
     const [newest] = await selectRollouts(work, env, 1);
@@ -121,69 +111,6 @@ export async function startRollout(
     await announceChange(work, { ...row, progress }, { type: 'rollout.started', now });
     return rolloutView({ ...row, progress }, now);
   });
-}
-
-/**
- * Draws the hosts of each wave after the started ones. A last wave takes the hosts that the requested waves leave, if
- * there are any. Hosts that already run the content join the first wave. Hosts whose policy denies to return to it join
- * the last wave, and must be excused. Throws 422 for a wave without hosts.
- */
-async function draw(
-  work: Store,
-  rollout: { env: string; rolloutId: string; started: number; sha256: string; returnsTo?: number },
-  requested: readonly Wave[],
-): Promise<{ waves: Wave[]; drawn: string[][]; denying: string[] }> {
-  const waves = completeWaves(requested);
-  const candidates = await listCandidates(work, rollout);
-  const groups = await findGroups(work, [rollout.sha256]);
-  const isUpToDate = ({ applied: [sha256 = null, ...more] }: Candidate) =>
-    more.length === 0 && sha256 !== null && groups.has(sha256);
-  const denying = await findDenyingHosts(work, rollout);
-  const isDenying = ({ ids }: Candidate) => ids.some((id) => denying.has(id));
-  const drawn = drawWaves(
-    candidates.filter((candidate) => !isUpToDate(candidate) && !isDenying(candidate)),
-    waves,
-  );
-  const isSpare = waves.length > Math.max(1, requested.length) && drawn.at(-1)?.length === 0;
-  const used = isSpare ? waves.slice(0, -1) : waves;
-  const fault = drawFault(drawn, used, rollout.started);
-  if (fault !== null) throw invalid(fault);
-  const kept = candidates.filter((candidate) => !candidate.hasJoined && isUpToDate(candidate));
-  const left = candidates.filter((candidate) => !candidate.hasJoined && isDenying(candidate));
-  const members = drawn.slice(0, used.length);
-  members[0]?.push(...kept.flatMap(({ ids }) => ids));
-  members.at(-1)?.push(...left.flatMap(({ ids }) => ids));
-  return { waves: used, drawn: members, denying: [...denying] };
-}
-
-/** Checks a plan for content to return to, without starting it; throws 422 `ROLLOUT_INVALID`. */
-export async function requirePlan(
-  store: Store,
-  { plan, ...content }: { env: string; sha256: string; returnsTo: number; plan: RolloutPlan },
-): Promise<void> {
-  requireValid(plan);
-  await requireGate(store, content.env, plan);
-  await draw(store, { ...content, rolloutId: randomUUID(), started: 0 }, plan.waves);
-}
-
-function requireValid(plan: RolloutPlan): void {
-  const fault = planFault(plan);
-  if (fault !== null) throw invalid(fault);
-}
-
-/**
- * Checks that the webhook of a gate belongs to the environment or to all environments, and has the format `standard`.
- */
-async function requireGate(work: Store, env: string, { gate_webhook: id }: RolloutPlan): Promise<void> {
-  if (id === undefined) return;
-  const webhook = await findWebhook(work, id);
-  if (webhook === null || (webhook.env ?? env) !== env) throw invalid(`the environment has no webhook ${id}`);
-  if (webhook.format !== 'standard')
-    throw invalid(`the webhook has the format ${webhook.format}: a gate needs standard`);
-}
-
-function invalid(message: string): ApiError {
-  return new ApiError({ status: 422, code: 'ROLLOUT_INVALID', message });
 }
 
 /** An action on the rollout of an environment. */

@@ -6,15 +6,18 @@ import {
   GatePass,
   NewRollback,
   NewRollout,
+  PreviewedRollout,
   Rollback,
   Rollout,
   RolloutEdit,
   RolloutHosts,
   RolloutHostsQuery,
   RolloutList,
+  RolloutPreview,
   RolloutQuery,
   SkippedHost,
 } from './rolloutSchemas.ts';
+import { previewRollout } from './preview.ts';
 import { abortRollout, rollBack } from './rollback.ts';
 import {
   editRollout,
@@ -67,6 +70,19 @@ export const rolloutRoutes = [
       };
       return answer(201, await startRollout(deps, { caller, promotion: { env, sha256, ...conditions }, plan }));
     },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/envs/:env/rollouts/preview',
+    role: 'deployer',
+    summary: 'Show the hosts that each wave of a rollout would take, without starting it',
+    params: EnvParams,
+    body: PreviewedRollout,
+    responses: { 200: RolloutPreview },
+    errors: { 404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND', 422: 'ROLLOUT_INVALID' },
+    act: 'rollout.preview',
+    target: ({ body }) => body.sha256,
+    handle: async ({ store }, { params: { env }, body }) => answer(200, await previewRollout(store, { env, ...body })),
   }),
   route({
     method: 'POST',

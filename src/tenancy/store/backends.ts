@@ -9,7 +9,7 @@ import {
   nextBackend,
 } from '../../../machines/backend.ts';
 import type { ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { BackendRow, BundleRow, HostHistory, Labels } from './database.ts';
+import type { BackendRow, BundleRow, HostHistory, HostName, Labels } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 
@@ -325,6 +325,13 @@ export async function raiseGeneration(work: Store, id: string, oldest: number): 
 export function listUnretired(store: Store, env: string): Promise<BackendRow[]> {
   const query = store.selectFrom('backends').selectAll().where('env', '=', env).where('state', '!=', 'retired');
   return query.orderBy('id').execute();
+}
+
+/** The names of hosts, by id. */
+export async function findHostNames(store: Store, ids: readonly string[]): Promise<Map<string, HostName>> {
+  if (ids.length === 0) return new Map();
+  const rows = await store.selectFrom('backends').select(['id', 'host_name', 'site']).where('id', 'in', ids).execute();
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** A host that has applied a newer bundle than another one. */

@@ -167,6 +167,53 @@ const groupColumns = [
   ...(['deferred_by', 'differing'] as const),
 ];
 
+/** A host that may be in trouble, with its newest report of a problem. */
+export type TroubledRow = Pick<BackendRow, (typeof troubleColumns)[number]> & {
+  reported_at: number | null;
+  report: string | null;
+};
+
+const troubleColumns = [
+  ...(['id', 'env', 'host_name', 'site', 'laptop', 'state', 'state_since', 'healthy', 'trouble'] as const),
+  ...(['locked_at', 'cloned_at'] as const),
+];
+const problems = ['failed', 'refused', 'unhealthy'];
+
+/** Hosts of some environments, or of all (null), that may be in trouble: the first ones, those with reports first. */
+export function listTroubled(
+  store: Store,
+  { envs, limit }: { envs: readonly string[] | null; limit: number },
+): Promise<TroubledRow[]> {
+  const newest = (where: Where) =>
+    where
+      .selectFrom('reports')
+      .whereRef('reports.backend_id', '=', 'backends.id')
+      .where('reports.outcome', 'in', problems)
+      .orderBy('received_at', 'desc')
+      .orderBy('report_id', 'desc')
+      .limit(1);
+  const isSick = (where: Where) => where.or([where('healthy', '=', 0), where('trouble', 'is not', null)]);
+  const troubled = store
+    .selectFrom('backends')
+    .select([
+      ...troubleColumns,
+      (where) => newest(where).select('reports.received_at').as('reported_at'),
+      (where) => newest(where).select('reports.body').as('report'),
+    ])
+    .where('state', 'in', hostStates)
+    .where((where) =>
+      where.or([
+        ...[isSick(where), where('state', '=', 'offline')],
+        ...[where('locked_at', 'is not', null), where('cloned_at', 'is not', null)],
+      ]),
+    )
+    .orderBy((where) => where.case().when(isSick(where)).then(0).else(1).end())
+    .orderBy('env')
+    .orderBy('id')
+    .limit(limit);
+  return (envs === null ? troubled : troubled.where('env', 'in', envs)).execute();
+}
+
 /** Selects groups of backends, from the same index as pages. */
 export function groupQuery(store: Store, envs: readonly string[] | null) {
   const query = store
