@@ -95,7 +95,9 @@ const TroubleGroup = Type.Object(
     env: EnvName,
     cause: Type.Enum(['failed', 'refused', 'unhealthy', 'cloned', 'locked', 'offline', 'asleep']),
     code: Nullable(Type.String({ description: 'Code of the report of the first host.' })),
-    detail: Nullable(Type.String({ description: 'Its detail; the details of the others differ in names and numbers only.' })),
+    detail: Nullable(
+      Type.String({ description: 'Its detail; the details of the others differ in names and numbers only.' }),
+    ),
     output: Nullable(Type.String({ description: 'The last lines of its output.' })),
     since: { ...Timestamp, description: 'When the first of them got into it.' },
     count: Type.Integer(),
