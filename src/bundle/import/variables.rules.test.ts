@@ -43,6 +43,12 @@ describe('variables', () => {
       { variables: {}, undecided: [/TAG has no value → --variable TAG=VALUE/] },
     ],
     [
+      'that are demanded and empty stay open, as compose refuses them',
+      '{image: "x:${TAG:?}"}',
+      { '.env': 'TAG=\n' },
+      { variables: {}, undecided: [/TAG has no value → --variable TAG=VALUE/] },
+    ],
+    [
       'without a value are secrets by their name',
       '{image: x, command: $DB_PASSWORD}',
       {},
