@@ -62,15 +62,20 @@ function supply(
   }
   if (register.secrets.has(name) || register.isSecret(name, value)) {
     if (isRequired || value !== null || register.secrets.has(name)) supplied.secrets.push(name);
-  } else if (value !== null) supplied.variables.set(name, value);
-  else if (isRequired) leaveOpen(name, { work, supplied });
+  } else if (value !== null && (value !== '' || !isDemanded(name, work))) supplied.variables.set(name, value);
+  else if (isRequired || value !== null) leaveOpen(name, { work, supplied });
+}
+
+/** Whether the project demands a value that is not empty (`${NAME:?}`). */
+function isDemanded(name: string, { model }: ImportWork): boolean {
+  return textsOf(model).some((text) => text.includes(`\${${name}:?`));
 }
 
 /** A variable without a value: empty, as compose takes it, unless the project demands one (`${NAME:?}`). */
 function leaveOpen(name: string, { work, supplied }: { work: ImportWork; supplied: SuppliedVariables }): void {
-  const isDemanded = textsOf(work.model).some((text) => text.includes(`\${${name}:?`));
-  if (!isDemanded) supplied.variables.set(name, '');
-  const what = isDemanded ? 'has no value' : 'has no value, so it is empty, as compose takes it';
+  const lacksOne = isDemanded(name, work);
+  if (!lacksOne) supplied.variables.set(name, '');
+  const what = lacksOne ? 'has no value' : 'has no value, so it is empty, as compose takes it';
   leaveUndecided(work, ofProject, [`${printable(name)} ${what}`, `--variable ${name}=VALUE or --secret ${name}`]);
 }
 
