@@ -28,11 +28,6 @@ it.each<[string, string, ProjectFiles]>([
 
 it('what has external: false is not from outside', () => {
   expect(of('secrets', '{external: false, content: c}')).toMatchObject({ part: { content: 'c' }, secrets: [] });
-  expect(of('configs', '{external: false, content: c}').undecided).toEqual([]);
-});
-
-it('a config from outside is left to decide', () => {
-  expect(of('configs', '{external: true}').undecided).toHaveLength(1);
 });
 
 it('a secret of the environment is one, whatever its name', () => {
@@ -49,22 +44,18 @@ it.each<[string, string, string[]]>([
   expect(of('configs', `{file: ${file}}`, { f: '', '../f': '' })).toMatchObject({ part: { file: expected }, copies });
 });
 
-it.each(['/f', '~/f', 'none', 'd', 'x/~f'])('the file %s of a config is left open', (file) => {
+it.each(['/f', '~/f', 'none', 'd', 'x/~f'])('the file %s of a config stays, which a host refuses', (file) => {
   const files = { '~/f': '', f: '', 'd/f': '' };
-  expect(of('configs', `{file: ${file}}`, files)).toMatchObject({ part: { file }, copies: [] });
-  expect(of('configs', `{file: ${file}}`, files).undecided).toEqual([
-    `config my-x: file: ${file} is not a file of the project → make it one`,
-  ]);
+  expect(of('configs', `{file: ${file}}`, files)).toEqual({
+    ...{ part: { file }, secrets: [] },
+    copies: [],
+    undecided: [],
+  });
 });
 
 it('two secrets whose names differ in case alone are two', () => {
   const text = 'services: {a: {image: x}}\nsecrets: {token: {file: f}, TOKEN: {file: f}}\n';
   expect(resultOf({ 'compose.yaml': text }).secrets).toEqual(['TOKEN', 'FILE_TOKEN']);
-});
-
-it('a file that a variable decides stays', () => {
-  const { undecided } = of('configs', '{file: "$F"}');
-  expect(undecided.every((line) => !line.includes('no file of the project'))).toBe(true);
 });
 
 describe('the environment of a service', () => {
@@ -213,7 +204,9 @@ it.each([
   'volumes: [./k:/acme.json]',
   'read_only: true, volumes: [./k:/k]',
   'volumes: ["v:/etc", "./k:/etc/k"]',
-  'volumes: [./d:/d]',
+  'volumes: ["./d:/d", "v:/d/v"]',
+  'volumes: [./d:/d:rw]',
+  'volumes: [./d:/d], read_only: true',
 ])('a mounted file that holds a secret is left to decide where compose cannot copy it: %s', (service) => {
   const { undecided, secrets } = resultOf({
     'compose.yaml': `services: {a: {image: x, ${service}}}\nvolumes: {v: }\n`,
@@ -221,6 +214,32 @@ it.each([
   });
   expect(undecided).toContainEqual(expect.stringMatching(/(k|d\/k\.conf) holds a secret, and does not come along → /));
   expect(secrets).toEqual([]);
+});
+
+it('a mounted directory with secrets is mounted file by file', () => {
+  const mount = 'volumes: ["./tls:/etc/tls/:ro"]';
+  const files = {
+    'compose.yaml': `services: {a: {image: x, ${mount}}, b: {image: x, ${mount}}}\n`,
+    ...{ 'tls/a.crt': 'x', 'tls/a.key': key.k, 'tls/b/.pgpass': '# host\ndb:5432:*:u:hunter2\n' },
+  };
+  expect(resultOf(files, { variables: new Map([['tls/a.key', null]]) }).copies).toContain('tls/a.key');
+  const found = resultOf(files);
+  expect(found).toMatchObject({
+    a: {
+      volumes: ['./tls/a.crt:/etc/tls/a.crt:ro'],
+      secrets: [
+        { source: 'tls-a.key', target: '/etc/tls/a.key' },
+        { source: 'tls-b-.pgpass', target: '/etc/tls/b/.pgpass' },
+      ],
+    },
+    top: { secrets: { 'tls-a.key': { environment: 'TLS_A_KEY' } } },
+    ...{ secrets: ['TLS_A_KEY', 'TLS_B__PGPASS'], copies: ['tls/a.crt'], undecided: [] },
+  });
+  expect(found.changes).toContainEqual(
+    expect.stringMatching(
+      /^service b: volumes: \.\/tls is mounted file by file \(files: 1\), with the secret tls-a\.key of/,
+    ),
+  );
 });
 
 it('the file with the values of secrets is known: an env file, or the file itself', () => {

@@ -1,35 +1,33 @@
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { printable } from '../../core/text.rules.ts';
+import { textParts, type TextVariable } from '../compose/variables.rules.ts';
 import {
   bringFile,
+  change,
   type ImportWork,
   isKeyFile,
-  isSecretText,
   joinPath,
-  leaveUndecided,
   partsOf,
   type Place,
-  replaceSecretParts,
-  servicesOf,
-  tellChange,
-  variableFor,
-  withoutSecrets,
+  unescapeDollars,
 } from './importWork.rules.ts';
-import { type Part, isPart, partAt, removeKeys, textAt } from './model.rules.ts';
+import { mapTexts, type Part, partAt, removeKeys, textAt, textsOf } from './model.rules.ts';
+import { hidden, type SecretPart, secretPartsIn } from './secretSigns.rules.ts';
 
-/** Brings the files of configs along; secrets, and configs that hold a key, get their content from the secretstore. */
+/**
+ * Brings the files of configs along; secrets, and configs that hold a key, get their content from the secretstore. A host
+ * refuses a config whose file is not in the project.
+ */
 export function replaceContents(work: ImportWork): void {
   for (const section of ['configs', 'secrets'] as const)
     for (const { name, part, owner } of partsOf(work, section)) {
-      const place = { owner, key: 'file' };
       const file = textAt(part, 'file');
-      const variable = textAt(part, 'environment');
-      const isExternal = part['external'] === true;
-      if (section === 'secrets' && variable !== '') work.register.secrets.add(variable);
-      else if (section === 'secrets' && (file !== '' || isExternal)) readFromSecretstore(part, name, { work, place });
-      else if (isExternal)
-        leaveUndecided(work, place, ['comes from outside the project', 'make it a file of the project']);
-      else if (file !== '' && !file.includes('$')) bringContent(part, name, { work, place });
+      const path = joinPath('.', file);
+      const isOwn = !/^[/~]|\$/.test(file) && work.tree.kindOf(path) === 'file';
+      const isSecret =
+        section === 'secrets' ? file !== '' || part['external'] === true : isOwn && isKeyFile(path, work);
+      if (isSecret) readFromSecretstore(file, name, { work, place: { owner, key: 'file' } });
+      else if (file !== '' && isOwn) part['file'] = `./${bringFile(path, work)}`;
     }
 }
 
@@ -38,59 +36,70 @@ interface Context {
   place: Place;
 }
 
-function bringContent(part: Part, name: string, context: Context): void {
-  const { work, place } = context;
-  const file = textAt(part, 'file');
-  const path = joinPath('.', file);
-  if (/^[/~]/.test(file) || work.tree.kindOf(path) !== 'file')
-    leaveUndecided(work, place, [`${printable(file)} is not a file of the project`, 'make it one']);
-  else if (isKeyFile(path, work)) readFromSecretstore(part, name, context);
-  else part['file'] = `./${bringFile(path, work)}`;
-}
-
-function readFromSecretstore(part: Part, name: string, { work, place }: Context): void {
+function readFromSecretstore(file: string, name: string, { work, place }: Context): void {
   const variable = work.register.variableFor(name.toUpperCase(), 'FILE', `file of ${name}`);
-  const path = textAt(part, 'file');
-  if (path !== '' && !/^~|\$/.test(path)) work.secretSources.set(variable, { path, isEnvFile: false });
-  removeKeys(part, ...Object.keys(part));
-  part['environment'] = variable;
-  tellChange(work, place, [`its content is the variable ${variable} now`, 'it is a secret, and a bundle holds none']);
+  if (file !== '' && !/^~|\$/.test(file)) work.secretSources.set(variable, { path: file, isEnvFile: false });
+  const told: [string, string] = [
+    `its content is the variable ${variable} now`,
+    'it is a secret, and a bundle holds none',
+  ];
+  change(work, place, told, (part) => {
+    removeKeys(part, ...Object.keys(part));
+    part['environment'] = variable;
+  });
 }
 
 /** Replaces secrets in `environment` by variables, and drops names that have no value here. */
 export function replaceEnvironmentSecrets(work: ImportWork): void {
-  for (const { part, owner } of servicesOf(work)) {
+  for (const { part, owner } of partsOf(work)) {
     const environment = partAt(part, 'environment');
     for (const [name, value] of Object.entries(environment)) {
-      const place = { owner, key: `environment.${name}` };
-      if (value === null) replaceBareName(environment, name, { work, place });
-      else environment[name] = withoutSecret(name, value as string, { work, place });
+      const context = { work, place: { owner, key: `environment.${name}` } };
+      if (value === null) replaceBareName(environment, name, context);
+      else environment[name] = withoutSecret(name, value as string, context);
     }
-    if (Object.keys(environment).length === 0) removeKeys(part, 'environment');
   }
 }
 
-function withoutSecret(name: string, text: string, { work, place }: Context): string {
-  if (work.register.ownNameFor(name, text)) return `\${${name}}`;
-  if (!isSecretText(name, text, work)) return text;
-  const replaced = withoutSecrets(name, text, { work, owner: place.owner });
-  tellSecret(work, place, /^\$\{\w+\}$/.test(replaced) ? `is ${replaced} now` : 'has variables for its secrets now');
+/** A value of the environment, with variables for its secrets: one for the whole, unless it has variables itself. */
+function withoutSecret(name: string, text: string, context: Context): string {
+  const { values, isSecret } = context.work.register;
+  const content = unescapeDollars(text);
+  if (text === '') return text;
+  if (!isReservedVariable(name) && values.get(name) === content) return `\${${name}}`;
+  if (isLiteral(text) && !isSecret(name, content)) return text;
+  const replaced = isLiteral(text)
+    ? `\${${variableFor(name, text, context)}}`
+    : (withoutSecretParts([text], ' ', context).texts[0] ?? '');
+  if (replaced !== text)
+    tellSecret(context, isLiteral(text) ? `is ${replaced} now` : 'has variables for its secrets now');
   return replaced;
 }
 
-function tellSecret(work: ImportWork, place: Place, what: string): void {
-  tellChange(work, place, [what, 'its value is a secret, and a bundle holds none']);
+function isLiteral(text: string): boolean {
+  return textParts(text).every((part) => typeof part === 'string');
+}
+
+function tellSecret({ work, place }: Context, what: string): void {
+  change(work, place, [what, 'its value is a secret, and a bundle holds none']);
+}
+
+/** The variable for a secret of a file. */
+function variableFor(name: string, text: string, { work, place: { owner } }: Context): string {
+  const service = owner.slice(owner.indexOf(' ') + 1).toUpperCase();
+  return work.register.variableFor(name, service, unescapeDollars(text));
 }
 
 /** A name without a value: a secret by its name, or left out, as compose does if its own environment has none. */
-function replaceBareName(environment: Part, name: string, { work, place }: Context): void {
-  if (!work.register.isSecret(name, null)) {
-    removeKeys(environment, name);
-    tellChange(work, place, [`${printable(name)} is left out`, 'it has no value in the project']);
-  } else if (isReservedVariable(name)) {
-    const reference = `\${${variableFor(name, '', { work, owner: place.owner })}}`;
-    environment[name] = reference;
-    tellSecret(work, place, `is ${reference} now`);
+function replaceBareName(environment: Part, name: string, context: Context): void {
+  const { work, place } = context;
+  if (!work.register.isSecret(name, null))
+    change(work, place, [`${printable(name)} is left out`, 'it has no value in the project'], (service) =>
+      removeKeys(partAt(service, 'environment'), name),
+    );
+  else if (isReservedVariable(name)) {
+    environment[name] = `\${${variableFor(name, '', context)}}`;
+    tellSecret(context, `is ${String(environment[name])} now`);
   }
 }
 
@@ -104,33 +113,57 @@ const programTexts: readonly [key: string, separator: string][] = [
 
 /** Replaces secrets in commands, health checks, labels and the contents of configs by variables. */
 export function replaceWrittenSecrets(work: ImportWork): void {
-  for (const { part, owner } of servicesOf(work))
-    for (const [key, separator] of programTexts) {
-      const keys = key.split('.');
-      const last = keys.pop() ?? '';
-      const parent = partAt(part, ...keys);
-      if (last in parent) parent[last] = replaceInTexts(parent[last], separator, { work, place: { owner, key } });
-    }
+  for (const { part, owner } of partsOf(work))
+    for (const [key, separator] of programTexts) replaceInTexts(part, separator, { work, place: { owner, key } });
   for (const { part, owner } of partsOf(work, 'configs'))
-    if ('content' in part)
-      part['content'] = replaceInTexts(part['content'], '\n', { work, place: { owner, key: 'content' } });
+    replaceInTexts(part, '\n', { work, place: { owner, key: 'content' } });
 }
 
-function replaceInTexts(value: unknown, separator: string, { work, place }: Context): unknown {
-  const before: string[] = [];
-  mapTexts(value, (text) => {
-    before.push(text);
-    return text;
+function replaceInTexts(part: Part, separator: string, context: Context): void {
+  const keys = context.place.key.split('.');
+  const last = keys.pop() ?? '';
+  const parent = partAt(part, ...keys);
+  if (!(last in parent)) return;
+  const { texts, variables } = withoutSecretParts(textsOf(parent[last]), separator, context);
+  for (const variable of variables) tellSecret(context, `a part of it is \${${variable}} now`);
+  parent[last] = mapTexts(parent[last], () => texts.shift() ?? '');
+}
+
+/**
+ * Texts that belong together, such as the words of a command, with variables for the parts that are secrets. A word after
+ * its option is a secret as a whole. `--variable NAME` denies a part with this name.
+ */
+function withoutSecretParts(
+  texts: readonly string[],
+  separator: string,
+  context: Context,
+): { texts: string[]; variables: string[] } {
+  const { register, choices } = context.work;
+  const parts = secretPartsOf(texts.join(separator), register).filter(({ name }) => !choices.variables.has(name));
+  const variables: string[] = [];
+  let at = 0;
+  const replaced = texts.map((text) => {
+    const [from, to] = [at, at + text.length];
+    at = to + separator.length;
+    const own = parts.filter(({ start, end }) => start >= from && end <= to);
+    return own.toReversed().reduce((changed, { start, end, name }) => {
+      const isWord = separator === ' ' && from > 0 && start === from && isLiteral(text);
+      const last = isWord ? text.length : end - from;
+      const variable = variableFor(name, text.slice(start - from, last), context);
+      variables.unshift(variable);
+      return `${changed.slice(0, start - from)}\${${variable}}${changed.slice(last)}`;
+    }, text);
   });
-  const { texts, variables } = replaceSecretParts(before, separator, { work, owner: place.owner });
-  for (const variable of variables) tellSecret(work, place, `a part of it is \${${variable}} now`);
-  return mapTexts(value, () => texts.shift() ?? '');
+  return { texts: replaced, variables };
 }
 
-/** A value with other texts in place of its texts. */
-export function mapTexts(value: unknown, textFor: (text: string) => string): unknown {
-  if (typeof value === 'string') return textFor(value);
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, textFor));
-  if (!isPart(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, textFor)]));
+/** Parts of a text that are secrets, but none in a variable that has a value or is a secret itself. */
+function secretPartsOf(text: string, { values, isSecret }: ImportWork['register']): SecretPart[] {
+  const isOpen = ({ name, operator }: TextVariable) =>
+    operator.endsWith('-') && !values.has(name) && !isSecret(name, null);
+  const shown = textParts(text).map((part) => {
+    if (typeof part === 'string') return part;
+    return part !== null && isOpen(part) ? part.source : hidden.repeat(part?.source.length ?? 2);
+  });
+  return secretPartsIn(shown.join(''));
 }

@@ -1,8 +1,8 @@
-import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { chmod, constants, copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { Fault, throwIfStopped } from '../../../machines/fault.ts';
-import { diskFault, withDiskFault } from '../../core/errors.rules.ts';
+import { isENOENT, withDiskFault } from '../../core/errors.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import type { BundleLimits } from '../archive/archiveEntries.rules.ts';
 import { bringBackLines, IGNORE_NAME, type LeavesOut, parseIgnoreFile } from '../archive/leftOut.rules.ts';
@@ -17,11 +17,7 @@ import type { PathKind, ProjectTree, TreeFile } from './importWork.rules.ts';
 
 /** Whether a directory can be made, or is empty, so that nothing is overwritten. */
 export async function isFree(directory: string): Promise<boolean> {
-  const found = await stat(directory).catch(() => null);
-  return (
-    found === null ||
-    (found.isDirectory() && (await withDiskFault('read', directory, () => readdir(directory))).length === 0)
-  );
+  return readdir(directory).then((names) => names.length === 0, isENOENT);
 }
 
 /** Writes the bundle into a directory that `isFree`: all of it or nothing. Throws Faults of the disk. */
@@ -38,10 +34,13 @@ export async function writeImportedBundle(
       ...bundle.composeFiles,
       ...ignoreFileOf(bundle, project),
     ];
-    for (const [path, text] of texts) await writeNew(await placeIn(temporary, path), text);
+    for (const [path, text] of texts)
+      await writeBelow(temporary, path, (file) => writeFile(file, text, { flag: 'wx' }));
     for (const [path, from] of bundle.copies) {
       throwIfStopped(signal);
-      await copyNew(project.fileAt(from), await placeIn(temporary, path));
+      const source = project.fileAt(from);
+      if (source === null) throw new Fault('failed', `failed: ${from} was removed while it was copied`);
+      await writeBelow(temporary, path, (file) => copyNew(source, file));
     }
     await withDiskFault('write', directory, () => rename(temporary, directory));
   } catch (error) {
@@ -53,8 +52,8 @@ export async function writeImportedBundle(
 /** Marks the bundle in a directory, which must not be packed because it differs from its project; without lines it removes the mark. */
 export async function markUnfinished(directory: string, lines: readonly string[]): Promise<void> {
   const file = join(directory, UNFINISHED_NAME);
-  if (lines.length === 0) await withDiskFault('write', file, () => rm(file, { force: true }));
-  else await withDiskFault('write', file, () => writeFile(file, lines.map((line) => `${line}\n`).join('')));
+  const text = lines.map((line) => `${line}\n`).join('');
+  await withDiskFault('write', file, () => (text === '' ? rm(file, { force: true }) : writeFile(file, text)));
 }
 
 /** The project's ignore file, with lines that keep paths in the compose files that `pack` would leave out. */
@@ -78,30 +77,21 @@ export async function judgeImportedBundle(
   });
 }
 
-/**
- * Returns the path of a file below a directory, and creates its parent directory. Never writes outside the directory.
- */
-async function placeIn(directory: string, path: string): Promise<string> {
+/** Writes a file below a directory, and creates the directories above it. Never writes outside the directory. */
+async function writeBelow(directory: string, path: string, write: (file: string) => Promise<void>): Promise<void> {
   const file = resolve(directory, path);
   if (!file.startsWith(`${directory}${sep}`)) throw new Fault('failed', `failed: ${path} would lie outside the bundle`);
-  await withDiskFault('write', file, () => mkdir(dirname(file), { recursive: true }));
-  return file;
-}
-
-async function writeNew(file: string, text: string): Promise<void> {
-  await withDiskFault('write', file, () => writeFile(file, text, { flag: 'wx' }));
+  await withDiskFault('write', file, async () => {
+    await mkdir(dirname(file), { recursive: true });
+    await write(file);
+  });
 }
 
 /** Copies a file with its executable bit, but no other part of its mode. */
-async function copyNew(from: string | null, file: string): Promise<void> {
-  if (from === null) throw new Fault('failed', `failed: a file was removed while it was copied to ${file}`);
-  try {
-    const { mode } = await stat(from);
-    await copyFile(from, file, constants.COPYFILE_EXCL);
-    await chmod(file, (mode & 0o100) === 0 ? 0o644 : 0o755);
-  } catch (error) {
-    throw diskFault('write', file, error);
-  }
+async function copyNew(from: string, file: string): Promise<void> {
+  const { mode } = await stat(from);
+  await copyFile(from, file, constants.COPYFILE_EXCL);
+  await chmod(file, (mode & 0o100) === 0 ? 0o644 : 0o755);
 }
 
 /** A compose project on the disk, with the real paths of its files. */
@@ -127,13 +117,9 @@ const maxTextBytes = 4 * maxCharacters;
 export function openDiskProject(directory: string, without: string): DiskProject {
   const root = realpathSync(directory);
   const locate = (path: string) => locateBelow(root, path);
-  const kindOf = (path: string): PathKind | null => {
-    const found = locate(path);
-    return found === null || found === 'foreign' ? found : kindOfStats(found.stats);
-  };
   const fileAt = (path: string) => {
     const found = locate(path);
-    return found !== null && found !== 'foreign' && found.stats.isFile() ? found.real : null;
+    return found?.kind === 'file' ? found.real : null;
   };
   const textOf = (path: string) => {
     const file = fileAt(path);
@@ -148,27 +134,32 @@ export function openDiskProject(directory: string, without: string): DiskProject
     if (isOut) leftOut.add(isDirectory ? `${path}/` : path);
     return isOut;
   };
-  const below = (path: string) => filesBelow(path, { locate, without, isLeftOut });
-  return { kindOf, fileAt, textOf, filesBelow: below, leftOut, ignoreText, leavesOut: parsed.leavesOut };
+  return {
+    ...{ fileAt, textOf, leftOut, ignoreText, leavesOut: parsed.leavesOut },
+    kindOf: (path) => locate(path)?.kind ?? null,
+    filesBelow: (path) => filesBelow(path, { locate, without, isLeftOut }),
+  };
 }
 
-type Located = { real: string; stats: Stats } | 'foreign' | null;
+interface Located {
+  real: string;
+  kind: PathKind;
+  size: number;
+}
 
 /** The real location of a path: below the project or at the path itself; `foreign` if a link leads elsewhere. */
-function locateBelow(root: string, path: string): Located {
+function locateBelow(root: string, path: string): Located | null {
   const plain = resolve(root, path);
   try {
     const real = realpathSync(plain);
+    const stats = statSync(real);
+    const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'special';
     const isOwn = real === plain || real === root || real.startsWith(`${root}${sep}`);
-    return isOwn ? { real, stats: statSync(real) } : 'foreign';
+    return { real, kind: isOwn ? kind : 'foreign', size: isOwn ? stats.size : 0 };
   } catch {
-    return lstatSync(plain, { throwIfNoEntry: false })?.isSymbolicLink() === true ? 'foreign' : null;
+    const isLink = lstatSync(plain, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? { real: plain, kind: 'foreign', size: 0 } : null;
   }
-}
-
-function kindOfStats(stats: Stats): PathKind {
-  if (stats.isFile()) return 'file';
-  return stats.isDirectory() ? 'directory' : 'special';
 }
 
 function readText(file: string): string | null {
@@ -180,7 +171,7 @@ function readText(file: string): string | null {
 }
 
 interface Walk {
-  locate: (path: string) => Located;
+  locate: (path: string) => Located | null;
   without: string;
   isLeftOut: LeavesOut;
 }
@@ -192,15 +183,14 @@ function filesBelow(path: string, { locate, without, isLeftOut }: Walk): TreeFil
   let entries = 0;
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     const found = locate(join(path, next.below));
-    if (found === null || found === 'foreign' || next.above.includes(found.real) || found.real === without) continue;
+    if (found?.kind !== 'directory' || next.above.includes(found.real) || found.real === without) continue;
     for (const name of namesIn(found.real)) {
       const below = join(next.below, name);
-      const entry = locate(join(path, below));
-      const kind = entry === null || entry === 'foreign' ? 'foreign' : kindOfStats(entry.stats);
+      const { kind, size } = locate(join(path, below)) ?? { kind: 'foreign', size: 0 };
       if (isLeftOut(join(path, below), kind === 'directory')) continue;
       if (++entries > maxEntries) return null;
       if (kind === 'directory') queue.push({ below, above: [...next.above, found.real] });
-      else files.push({ path: below, size: typeof entry === 'object' ? (entry?.stats.size ?? 0) : 0, kind });
+      else files.push({ path: below, size, kind });
     }
   }
   return files.toSorted((one, other) => (one.path < other.path ? -1 : 1));

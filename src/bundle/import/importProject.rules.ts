@@ -1,36 +1,30 @@
 import type { Manifest } from '../../../machines/types.ts';
 import { permitKeys, type Permits } from '../../api/hostPolicy.rules.ts';
+import { isReservedVariable } from '../../api/manifest.rules.ts';
+import { printable } from '../../core/text.rules.ts';
+import { variablesOf } from '../compose/variables.rules.ts';
 import { type BundleFacts, noHost, type Plan, planOf } from '../plan/plan.rules.ts';
 import { knownVariables, withKnownVariables } from '../plan/variables.rules.ts';
 import { askedPrivileges } from '../policy/composePolicy.rules.ts';
 import { anyHost, permitEntry, type Privilege } from '../policy/policyHost.rules.ts';
 import { replaceContents, replaceEnvironmentSecrets, replaceWrittenSecrets } from './files.rules.ts';
 import {
+  type AppliedEffect,
   createVariableRegister,
   type ImportChoices,
   type ImportReport,
   type ImportWork,
-  normalizeRelative,
+  joinPath,
+  leaveUndecided,
+  partsOf,
   type ProjectTree,
   type SecretSource,
-  servicesOf,
 } from './importWork.rules.ts';
-import { replaceDeviceMounts, replaceMounts, replaceSecretFiles, replaceVolumeDrivers } from './mounts.rules.ts';
-import { findRenamed, replaceHostResources, replaceNamespaces, replaceNetworkDrivers } from './networks.rules.ts';
-import {
-  chooseProfiles,
-  findReadOnlyServices,
-  removeEmptyProfiles,
-  removeLogDrivers,
-  removeUselessKeys,
-  replaceBuilds,
-  replaceGpuRuntime,
-  shortenStopPeriods,
-} from './serviceKeys.rules.ts';
-import { type ProjectTexts, type Renderings, templateOf } from './templates.rules.ts';
-import { type SuppliedVariables, supplyVariables, textsOf } from './variables.rules.ts';
-import { variablesOf } from '../compose/variables.rules.ts';
-import { composeTextOf, textAt, withoutAdditions } from './model.rules.ts';
+import { composeTextOf, partAt, textAt, textsOf, withoutAdditions } from './model.rules.ts';
+import { replaceDeviceMounts, replaceMounts } from './mounts.rules.ts';
+import { findRenamed, replaceHostResources, replaceNetworkDrivers, replaceVolumeDrivers } from './networks.rules.ts';
+import { chooseProfiles, removeOwners, replaceBuilds, replaceServiceKeys } from './serviceKeys.rules.ts';
+import { ofProject, type ProjectTexts, type Renderings, templateOf } from './templates.rules.ts';
 
 /** A bundle made of a compose project. */
 export interface ImportedBundle {
@@ -42,6 +36,9 @@ export interface ImportedBundle {
   /** Project paths of the files that come along, by their paths in the bundle. */
   copies: Map<string, string>;
   report: ImportReport;
+  effects: readonly AppliedEffect[];
+  /** Bundle paths by project paths. */
+  paths: ReadonlyMap<string, string>;
   /** The value that a variable has in the project, also a secret; null if it has none. A function, so that nothing prints it. */
   valueOf: (name: string) => string | null;
   /** Where the values of secrets are, by variable. */
@@ -69,56 +66,85 @@ export function importProject(project: ReadProject, tree: ProjectTree, choices: 
   const chosen = [...choices.variables].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   const values = new Map([...renderings.values, ...chosen, ['COMPOSE_PROJECT_NAME', `deployd-${choices.env}`]]);
   const known = [...sources].filter(([name]) => !choices.variables.has(name) || choices.variables.get(name) === null);
-  const began = {
-    ...{ tree, choices, texts, report: { changes: [], undecided: [], inactive_profiles: [], renamed: [] } },
+  const register = createVariableRegister(values, choices);
+  for (const { environment } of Object.values(renderings.actual.secrets))
+    if (typeof environment === 'string') register.secrets.add(environment);
+  const began: ImportWork = {
+    ...{ tree, choices, texts, register, model: renderings.actual, effects: [] },
+    report: { changes: [], undecided: [], inactive_profiles: [], renamed: [] },
     ...{ copies: new Map(), paths: new Map(), volumes: new Map() },
     secretSources: new Map(known.map(([name, path]) => [name, { path, isEnvFile: true }])),
-    register: createVariableRegister(values, choices),
-    model: renderings.actual,
   };
   const model = withoutAdditions(templateOf(renderings, began), `deployd-${choices.env}`);
   const work: ImportWork = { ...began, model };
-  work.register.takeNames(textsOf(model).flatMap((text) => variablesOf(text).uses.map(({ name }) => name)));
-  replaceParts(work);
+  register.takeNames(textsOf(model).flatMap((text) => variablesOf(text).uses.map(({ name }) => name)));
+  for (const replace of steps) replace(work);
+  withoutAdditions(model, `deployd-${choices.env}`);
   const profiles = chooseProfiles(work);
-  const supplied = supplyVariables(work);
+  const { copies, report, effects, paths, secretSources } = work;
   return {
-    manifest: manifestOf(profiles, supplied, choices),
-    composeFiles: new Map([[composeName, composeTextOf(work.model)]]),
+    manifest: manifestOf(profiles, supplyVariables(work), choices),
+    composeFiles: new Map([[composeName, composeTextOf(model)]]),
     images: new Map(
-      servicesOf(work).flatMap(({ name, part }) => ('image' in part ? [[name, textAt(part, 'image')]] : [])),
+      partsOf(work).flatMap(({ name, part }) => ('image' in part ? [[name, textAt(part, 'image')]] : [])),
     ),
-    copies: work.copies,
-    report: work.report,
-    valueOf: work.register.valueOf,
-    secretSources: work.secretSources,
-    demanded: renderings.demanded,
+    ...{ copies, report, effects, paths, secretSources },
+    ...{ valueOf: register.valueOf, demanded: renderings.demanded },
   };
 }
 
 /** The compose file of an imported bundle. */
 export const composeName = 'compose.yaml';
 
-/** Replaces what a bundle may not have, or has in another form. */
-function replaceParts(work: ImportWork): void {
-  removeEmptyProfiles(work);
-  replaceBuilds(work);
-  replaceContents(work);
-  findReadOnlyServices(work);
-  replaceEnvironmentSecrets(work);
-  replaceWrittenSecrets(work);
-  replaceDeviceMounts(work);
-  replaceSecretFiles(work);
-  replaceMounts(work);
-  replaceVolumeDrivers(work);
-  replaceNetworkDrivers(work);
-  replaceNamespaces(work);
-  replaceGpuRuntime(work);
-  shortenStopPeriods(work);
-  removeLogDrivers(work);
-  replaceHostResources(work);
-  removeUselessKeys(work);
-  findRenamed(work);
+/** They replace what a bundle may not have, or has in another form. */
+const steps: readonly ((work: ImportWork) => void)[] = [
+  ...[replaceBuilds, replaceContents, replaceEnvironmentSecrets, replaceWrittenSecrets],
+  ...[replaceDeviceMounts, replaceMounts],
+  ...[replaceVolumeDrivers, replaceNetworkDrivers, replaceServiceKeys, replaceHostResources],
+  ...[removeOwners, findRenamed],
+];
+
+/** The variables that the bundle's manifest names. */
+interface SuppliedVariables {
+  /** Names of secrets. */
+  secrets: string[];
+  /** Values of the others. */
+  variables: Map<string, string>;
+}
+
+/** Decides each variable that the model uses: a secret, a variable of the manifest, or left open. */
+function supplyVariables(work: ImportWork): SuppliedVariables {
+  const uses = textsOf(work.model).flatMap((text) => variablesOf(text).uses);
+  const bare = (['configs', 'secrets'] as const).flatMap((section) =>
+    partsOf(work, section).map(({ part }) => textAt(part, 'environment')),
+  );
+  const nameless = partsOf(work).flatMap(({ part }) =>
+    Object.entries(partAt(part, 'environment')).flatMap(([name, value]) => (value === null ? [name] : [])),
+  );
+  const named = [...bare.filter(Boolean), ...nameless];
+  const required = new Set([...uses.filter((use) => use.required).map(({ name }) => name), ...named]);
+  const supplied: SuppliedVariables = { secrets: [], variables: new Map() };
+  for (const name of new Set([...uses.map((use) => use.name), ...named]))
+    supply(name, required.has(name), work, supplied);
+  return supplied;
+}
+
+function supply(name: string, isRequired: boolean, work: ImportWork, { secrets, variables }: SuppliedVariables): void {
+  const { register, model } = work;
+  const value = register.values.get(name) ?? null;
+  const isDemanded = textsOf(model).some((text) => text.includes(`\${${name}:?`));
+  const leave = (what: string, cure: string) => leaveUndecided(work, ofProject, [`${printable(name)} ${what}`, cure]);
+  if (isReservedVariable(name))
+    leave('is reserved', `write its value into the compose file, or --variable ${name}=VALUE`);
+  else if (register.secrets.has(name) || register.isSecret(name)) {
+    if (isRequired || value !== null || register.secrets.has(name)) secrets.push(name);
+  } else if (value !== null && (value !== '' || !isDemanded)) variables.set(name, value);
+  else if (isRequired || value !== null) {
+    // Empty, as compose takes it, unless the project demands a value (`${NAME:?}`).
+    if (!isDemanded) variables.set(name, '');
+    const what = isDemanded ? 'has no value' : 'has no value, so it is empty, as compose takes it';
+    leave(what, `--variable ${name}=VALUE or --secret ${name}`);
+  }
 }
 
 function manifestOf(
@@ -193,7 +219,7 @@ export function secretLines({ manifest, secretSources }: ImportedBundle, directo
   const envFiles = [...new Set(all.map(envFileOf))];
   const shared = envFiles.map((path) => [path, all.filter((each) => envFileOf(each) === path)] as const);
   const { env } = manifest;
-  const fileOf = (path: string) => shellWord(path.startsWith('/') ? path : `${directory}/${normalizeRelative(path)}`);
+  const fileOf = (path: string) => shellWord(path.startsWith('/') ? path : `${directory}/${joinPath('.', path)}`);
   return shared.flatMap(([envFile, secrets]) => {
     if (envFile === null)
       return secrets.map(({ key, field, variable, from }) => {

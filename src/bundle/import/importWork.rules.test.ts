@@ -70,7 +70,7 @@ describe('an import reports', () => {
     ],
     [
       '{image: x, volumes: [./c:/c, ./r:/r:ro, ./d:/d, ./e:/e:ro]}',
-      { 'c/a.conf': '', 'r/a': '', 'r/k.pem': key, 'd/a.db': '', e: null },
+      { 'c/a.conf': '', 'r/a': '', 'r/k.pem': `${key}\0`, 'd/a.db': '', e: null },
       [
         'service a: volumes: ./c comes along (files: 1), because it is configuration',
         'service a: volumes: ./c is mounted read-only, because data belongs into a volume, which outlives a bundle',
@@ -105,13 +105,6 @@ describe('an import reports', () => {
       '{c: {file: f}}',
       { f: key },
       [`config c: file: its content is the variable C now, because ${content}`],
-    ],
-    ['configs', '{c: {file: f}}', {}, ['config c: file: f is not a file of the project → make it one']],
-    [
-      'configs',
-      '{c: {external: true}}',
-      {},
-      ['config c: file: comes from outside the project → make it a file of the project'],
     ],
   ])('of %s %s', (section, parts, more, lines) => {
     expect(linesOf({ 'compose.yaml': `services: {a: {image: x}}\n${section}: ${parts}\n`, ...more })).toEqual(lines);

@@ -1,14 +1,6 @@
+import { posix } from 'node:path';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
-import { textParts, type TextVariable } from '../compose/variables.rules.ts';
-import {
-  hidden,
-  holdsSecret,
-  isNoSecretValue,
-  isSecretName,
-  isSecretValue,
-  type SecretPart,
-  secretPartsIn,
-} from './secretSigns.rules.ts';
+import { holdsSecret, isNoSecretValue, isSecretName, isSecretValue } from './secretSigns.rules.ts';
 import type { Model, Part } from './model.rules.ts';
 
 /** An import at work: its steps change the model of the project, and say so in the report. */
@@ -21,6 +13,7 @@ export interface ImportWork {
   readonly texts: ReadonlyMap<string, string>;
   readonly register: VariableRegister;
   readonly report: ImportReport;
+  readonly effects: AppliedEffect[];
   /** Files that come along: project paths by bundle paths. */
   readonly copies: Map<string, string>;
   /** Bundle paths by project paths, of files and directories. */
@@ -31,25 +24,17 @@ export interface ImportWork {
   readonly secretSources: Map<string, SecretSource>;
 }
 
-/** A service of the project, with its name in reports. */
-export interface Service {
+/** A service or another part of the project, with its name in reports, such as `service web`. */
+export interface NamedPart {
   name: string;
   owner: string;
   part: Part;
 }
 
-/** The services of the project. */
-export function servicesOf({ model }: Pick<ImportWork, 'model'>): Service[] {
-  return Object.entries(model.services).map(([name, part]) => ({ name, owner: `service ${name}`, part }));
-}
-
-/** The parts of a section, with how reports name them. */
-export function partsOf({ model }: Pick<ImportWork, 'model'>, section: keyof Model): Service[] {
-  return Object.entries(model[section]).map(([name, part]) => ({
-    name,
-    owner: `${section.slice(0, -1)} ${name}`,
-    part,
-  }));
+/** The parts of a section; by default the services. */
+export function partsOf({ model }: Pick<ImportWork, 'model'>, section: keyof Model = 'services'): NamedPart[] {
+  const kind = section.slice(0, -1);
+  return Object.entries(model[section]).map(([name, part]) => ({ name, owner: `${kind} ${name}`, part }));
 }
 
 /** A file that has the value of a secret: under the name of its variable in an env file, or as its content. */
@@ -65,17 +50,35 @@ export interface Place {
   key: string;
 }
 
-/** Reports a change. */
-export function tellChange({ report }: Pick<ImportWork, 'report'>, place: Place, [what, why]: [string, string]): void {
-  addOnce(report.changes, { ...place, what: masked(what), why });
+/** Changes the part of a model that a report names. */
+export type Effect = (part: Part, model: Model) => void;
+
+/** An effect that an import had, to be applied to the model that compose makes of the project. */
+export interface AppliedEffect {
+  owner: string;
+  effect: Effect;
+}
+
+/** Reports a change, and makes it; without an effect, compose does not see the change. */
+export function change(work: ImportWork, place: Place, [what, why]: [string, string], effect?: Effect): void {
+  const { owner } = place;
+  addOnce(work.report.changes, { ...place, what: masked(what), why });
+  if (effect === undefined) return;
+  work.effects.push({ owner, effect });
+  applyEffects(work.model, [{ owner, effect }]);
+}
+
+/** Applies the effects of an import to a model. */
+export function applyEffects(model: Model, effects: readonly AppliedEffect[]): void {
+  for (const { owner, effect } of effects) {
+    const [kind = '', name = ''] = owner.split(' ');
+    const part = model[`${kind}s` as keyof Model][name];
+    if (part !== undefined) effect(part, model);
+  }
 }
 
 /** Reports an open decision. */
-export function leaveUndecided(
-  { report }: Pick<ImportWork, 'report'>,
-  place: Place,
-  [what, cure]: [string, string],
-): void {
+export function leaveUndecided({ report }: ImportWork, place: Place, [what, cure]: [string, string]): void {
   addOnce(report.undecided, { ...place, what: masked(what), cure });
 }
 
@@ -86,27 +89,17 @@ export function masked(text: string): string {
     .replace(/\b(\w*pass\w*|\w*secret|token)=[^\s,;&]+/gi, '$1=…');
 }
 
-/** Something that the bundle says in another way than the project: where, what, and why. */
-export interface ImportChange {
-  /** `service web`, `volume data`, `file compose.yaml`. */
-  owner: string;
-  key: string;
+/** Something that a report names; with its place, such as `service web`, `volume data`, `project`. */
+export interface Reported extends Place {
   what: string;
-  why: string;
-}
-
-/** A decision that only the operator can make, with its options. */
-interface Undecided {
-  owner: string;
-  key: string;
-  what: string;
-  cure: string;
 }
 
 /** The changes of an import, and its open decisions; it never contains the value of a secret. */
 export interface ImportReport {
-  changes: ImportChange[];
-  undecided: Undecided[];
+  /** Changes against the project, with their reasons. */
+  changes: (Reported & { why: string })[];
+  /** Decisions that only the operator can make, with their options. */
+  undecided: (Reported & { cure: string })[];
   /** Profiles of services that the bundle does not choose. */
   inactive_profiles: string[];
   /** Volumes and networks of the running project, with their names in the bundle's project. */
@@ -148,35 +141,20 @@ function addOnce<Entry extends object>(entries: Entry[], entry: Entry): void {
   if (!entries.some((one) => JSON.stringify(one) === text)) entries.push(entry);
 }
 
-/** The variables of a project: their values, which are secrets, and the secrets that stood in its files. */
-interface VariableRegister {
-  /** Values of `.env` and of the operator's choices. */
-  readonly values: ReadonlyMap<string, string>;
-  /** Whether the value of a variable is a secret; null when it has no value. */
-  isSecret: (name: string, value: string | null) => boolean;
-  /** The value of a variable that a bundle may contain; null if it has none or is a secret. */
-  openValueOf: (name: string) => string | null;
-  /** The variable for a secret that stood in a file: the same for the same value, else one named after its owner too. */
-  variableFor: (name: string, owner: string, value: string) => string;
-  /** Keeps names that the project uses, so that no secret of a file takes one. */
-  takeNames: (names: readonly string[]) => void;
-  /** Variables that are secrets, in the order in which they were found. */
-  readonly secrets: Set<string>;
-  /** The value of a variable, also of a secret; null if the project has none. */
-  valueOf: (name: string) => string | null;
-  /** Whether a text is the value that the project gives to the variable with the name of the text. */
-  ownNameFor: (name: string, text: string) => boolean;
-}
+type VariableRegister = ReturnType<typeof createVariableRegister>;
 
-/** Begins with the values of `.env` and of the operator's choices. */
-export function createVariableRegister(values: ReadonlyMap<string, string>, choices: ImportChoices): VariableRegister {
+/** The variables of a project, which of them are secrets, and the secrets that its files contain. */
+export function createVariableRegister(values: ReadonlyMap<string, string>, choices: ImportChoices) {
   const found = new Map<string, string | null>(values);
+  /** Variables that are secrets, in the order in which they were found. */
   const secrets = new Set<string>();
-  const isSecret = (name: string, value: string | null) => {
+  /** Whether the value of a variable is a secret; null when it has no value. */
+  const isSecret = (name: string, value: string | null = values.get(name) ?? null) => {
     if (choices.secrets.has(name) || choices.variables.has(name)) return choices.secrets.has(name);
     const isSwitch = value !== null && value !== '' && isNoSecretValue(value);
     return (isSecretName(name) && !isSwitch) || isSecretValue(value ?? '');
   };
+  /** The variable for a secret of a file: the same for the same value, else one named after its owner too. */
   const variableFor = (name: string, owner: string, value: string) => {
     const plain = variableName(name);
     const same = [...secrets].find((one) => one.endsWith(`_${plain}`) && found.get(one) === value);
@@ -191,17 +169,14 @@ export function createVariableRegister(values: ReadonlyMap<string, string>, choi
       return candidate;
     }
   };
-  const openValueOf = (name: string) => {
-    const value = values.get(name) ?? null;
-    return value === null || isSecret(name, value) ? null : value;
-  };
+  /** Keeps names that the project uses, so that no secret of a file takes one. */
   const takeNames = (names: readonly string[]) => {
     for (const name of names) if (!found.has(name)) found.set(name, null);
   };
+  /** The value of a variable, also of a secret of a file; null if it has none. */
   const valueOf = (name: string) => found.get(name) ?? null;
-  const ownNameFor = (name: string, text: string) =>
-    text !== '' && !isReservedVariable(name) && values.get(name) === unescapeDollars(text);
-  return { values, isSecret, openValueOf, variableFor, takeNames, secrets, valueOf, ownNameFor };
+  /** `values` has the values of the project and of the operator's choices. */
+  return { values, isSecret, variableFor, takeNames, secrets, valueOf };
 }
 
 const maxNameLength = 200;
@@ -210,73 +185,6 @@ const maxNameLength = 200;
 function variableName(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_]/g, '_').slice(0, maxNameLength);
   return /^\d/.test(plain) ? `_${plain.slice(1)}` : plain;
-}
-
-/** Whether a text of a file is or contains a secret. */
-export function isSecretText(name: string, text: string, { register }: ImportWork): boolean {
-  if (text === '') return false;
-  return isLiteral(text) ? register.isSecret(name, unescapeDollars(text)) : secretPartsOf(text, register).length > 0;
-}
-
-function isLiteral(text: string): boolean {
-  return textParts(text).every((part) => typeof part === 'string');
-}
-
-/** The text with variables for its secrets: one for the whole text, unless it has variables itself. */
-export function withoutSecrets(
-  name: string,
-  text: string,
-  { work, owner }: { work: ImportWork; owner: string },
-): string {
-  if (!isSecretText(name, text, work)) return text;
-  if (!isLiteral(text)) return replaceSecretParts([text], ' ', { work, owner }).texts.join('');
-  return `\${${variableFor(name, text, { work, owner })}}`;
-}
-
-/** The variable for a secret of a file. */
-export function variableFor(name: string, text: string, { work, owner }: { work: ImportWork; owner: string }): string {
-  const service = owner.replace(/^\w+ ([^,]*).*$/, '$1').toUpperCase();
-  return work.register.variableFor(name, service, unescapeDollars(text));
-}
-
-/** Parts of a text that are secrets, but none in a variable that has a value or is a secret itself. */
-function secretPartsOf(text: string, { values, isSecret }: ImportWork['register']): SecretPart[] {
-  const isOpen = ({ name, operator }: TextVariable) =>
-    operator.endsWith('-') && !values.has(name) && !isSecret(name, null);
-  const shown = textParts(text).map((part) => {
-    if (typeof part === 'string') return part;
-    return part !== null && isOpen(part) ? part.source : hidden.repeat(part?.source.length ?? 2);
-  });
-  return secretPartsIn(shown.join(''));
-}
-
-/**
- * Texts that belong together, such as the words of a command, with variables for the parts that are secrets. A word after
- * its option is a secret as a whole. `--variable NAME` denies a part with this name.
- */
-export function replaceSecretParts(
-  texts: readonly string[],
-  separator: string,
-  { work, owner }: { work: ImportWork; owner: string },
-): { texts: string[]; variables: string[] } {
-  const parts = secretPartsOf(texts.join(separator), work.register).filter(
-    ({ name }) => !work.choices.variables.has(name),
-  );
-  const variables: string[] = [];
-  let at = 0;
-  const replaced = texts.map((text) => {
-    const [from, to] = [at, at + text.length];
-    at = to + separator.length;
-    const own = parts.filter(({ start, end }) => start >= from && end <= to);
-    return own.toReversed().reduce((changed, { start, end, name }) => {
-      const isWord = separator === ' ' && from > 0 && start === from && isLiteral(text);
-      const last = isWord ? text.length : end - from;
-      const variable = variableFor(name, text.slice(start - from, last), { work, owner });
-      variables.unshift(variable);
-      return `${changed.slice(0, start - from)}\${${variable}}${changed.slice(last)}`;
-    }, text);
-  });
-  return { texts: replaced, variables };
 }
 
 /** The content of a text without variables: `$$` is a dollar sign. */
@@ -338,23 +246,12 @@ export interface ProjectTree {
   filesBelow: (path: string) => TreeFile[] | null;
 }
 
-/** A relative path without `.` and empty parts, with all `..` at its beginning; `.` for the directory itself. */
-export function normalizeRelative(path: string): string {
-  const kept: string[] = [];
-  for (const part of path.split('/')) {
-    if (part === '' || part === '.') continue;
-    if (part === '..' && kept.length > 0 && kept.at(-1) !== '..') kept.pop();
-    else kept.push(part);
-  }
-  return kept.join('/') || '.';
-}
-
-/** A path that is written relative to `base`, relative to the project's directory. */
+/** A path that is written relative to `base`, relative to the project's directory; `.` for the directory itself. */
 export function joinPath(base: string, path: string): string {
-  return normalizeRelative(`${base}/${path}`);
+  return posix.join(base, path).replace(/(?<=.)\/$/, '');
 }
 
 /** The directory of a path; `.` for the project's own. */
 export function directoryOf(path: string): string {
-  return normalizeRelative(`${path}/..`);
+  return joinPath(path, '..');
 }

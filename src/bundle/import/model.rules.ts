@@ -10,26 +10,37 @@ type Section = (typeof sections)[number];
 /** The sections of a model. */
 export const sections = ['services', 'networks', 'volumes', 'configs', 'secrets'] as const;
 
-/** The model in the JSON of `docker compose config`, in the form that is the same for all versions of compose. */
-export function modelOf(json: string, placeOf: (path: string) => string = (path) => path): Model {
+/**
+ * The model in the JSON of `docker compose config`, in the form that is the same for all versions of compose. `major` is
+ * the version's first number.
+ */
+export function modelOf(json: string, major: number, placeOf: (path: string) => string = (path) => path): Model {
   const read = JSON.parse(json, (key, value: unknown) =>
     typeof value === 'string' ? placeOf(value) : plainValue(key, value),
   ) as Partial<Model>;
-  for (const service of Object.values(read.services ?? {}))
-    removeKeys(
-      service,
-      ...Object.keys(service).filter((key) => key.startsWith('x-') || /^(env|label)_file$/.test(key)),
-    );
+  for (const service of Object.values(read.services ?? {})) {
+    const unread = Object.keys(service).filter((key) => key.startsWith('x-') || /^(env|label)_file$/.test(key));
+    removeKeys(service, ...unread);
+    for (const mount of listAt(service, 'volumes')) if (isPart(mount)) rewriteBind(mount, major);
+  }
   return Object.fromEntries(sections.map((section) => [section, read[section] ?? {}])) as Model;
 }
 
 /** A value as all versions of compose write it; undefined for a default that only some of them write. */
 function plainValue(key: string, value: unknown): unknown {
-  const isEmpty = isPart(value) && Object.keys(value).length === 0;
   if (key === 'devices' && Array.isArray(value)) return value.map(deviceOf);
+  if (key === 'count' && value === -1) return 'all';
   if (key === 'external' && value === false) return undefined;
-  if (key === 'create_host_path' && value === true) return undefined;
-  return /^(volume|bind|environment)$/.test(key) && isEmpty ? undefined : value;
+  return /^(volume|environment)$/.test(key) && isEmpty(value) ? undefined : value;
+}
+
+/** Compose before 5 writes `create_host_path` only where it is true, and later ones only where it is false. */
+function rewriteBind(mount: Part, major: number): void {
+  const { create_host_path: creates, ...rest } = partAt(mount, 'bind');
+  const isCreated = major < 5 ? creates === true : creates !== false;
+  const isOpen = isCreated || !isPart(mount['bind']) || mount['type'] !== 'bind';
+  mount['bind'] = isOpen ? rest : { ...rest, create_host_path: false };
+  if (isEmpty(mount['bind'])) removeKeys(mount, 'bind');
 }
 
 /** A device as compose 2.2x writes it, in the later form. */
@@ -37,6 +48,20 @@ function deviceOf(device: unknown): unknown {
   if (typeof device !== 'string' || !device.startsWith('/')) return device;
   const [source, target = source, permissions = 'rwm'] = device.split(':');
   return { source, target, permissions };
+}
+
+/** A value with other texts in place of its texts. */
+export function mapTexts(value: unknown, textFor: (text: string) => string): unknown {
+  if (typeof value === 'string') return textFor(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, textFor));
+  if (!isPart(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, textFor)]));
+}
+
+/** All texts of a value. */
+export function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
 }
 
 /** The mapping under a chain of keys; otherwise an empty one. */
@@ -75,7 +100,9 @@ export function withoutAdditions(model: Model, project: string): Model {
     for (const [name, part] of Object.entries(parts)) {
       if (part['name'] === `${project}_${name}` && part['external'] !== true) removeKeys(part, 'name');
       if (part['external'] !== true) removeKeys(part, 'external');
-      for (const key of ['ipam', 'command', 'entrypoint', 'deploy', 'networks'])
+      const deploy = partAt(part, 'deploy');
+      if (isEmpty(deploy['placement'])) removeKeys(deploy, 'placement');
+      for (const key of ['ipam', 'driver_opts', 'environment', 'command', 'entrypoint', 'deploy', 'networks'])
         if (part[key] === null || isEmpty(part[key])) removeKeys(part, key);
     }
   return model;
@@ -127,34 +154,22 @@ function writtenService(service: Part): Part {
     part['depends_on'] = dependencies.every(isPlain)
       ? dependencies.map(([name]) => name)
       : Object.fromEntries(dependencies);
-  const { placement, ...deploy } = partAt(part, 'deploy');
-  if ('deploy' in part)
-    part['deploy'] = isEmpty(placement) || placement === undefined ? deploy : { ...deploy, placement };
-  if (isEmpty(part['deploy'])) removeKeys(part, 'deploy');
   return part;
 }
 
 /** The values of a part that has no lists and mappings but those that are named. */
 type Flat = Record<string, string | number | boolean | undefined>;
+type Mount = Flat & { bind?: Flat; volume?: Flat };
 
 function writtenMount(mount: Part): unknown {
-  const {
-    type,
-    source,
-    target,
-    read_only: readOnly,
-    bind,
-    volume,
-    ...rest
-  } = mount as Flat & { bind?: Flat; volume?: Flat };
-  const { selinux, propagation, create_host_path: creates, ...more } = bind ?? {};
-  const { nocopy, ...options } = volume ?? {};
+  const { type, source, target, read_only: readOnly, bind = {}, volume = {}, ...rest } = mount as Mount;
+  const { selinux, propagation, ...more } = bind;
+  const { nocopy, ...options } = volume;
   const all = [readOnly === true && 'ro', selinux, propagation, nocopy === true && 'nocopy'];
   const modes = all.filter((mode) => mode !== false && mode !== undefined).join(',');
   const texts = [source, target].filter((text) => text !== undefined).map(String);
-  const isShort = /^(bind|volume)$/.test(String(type)) && texts.every((text) => !text.includes(':'));
-  if (!isShort || creates !== undefined || !isEmpty({ ...rest, ...more, ...options })) return mount;
-  if (source === undefined && modes !== '') return mount;
+  const isShort = /^(bind|volume)$/.test(String(type)) && isEmpty({ ...rest, ...more, ...options });
+  if (!isShort || texts.some((text) => text.includes(':')) || (source === undefined && modes !== '')) return mount;
   return [...texts, ...(modes === '' ? [] : [modes])].join(':');
 }
 

@@ -115,7 +115,7 @@ describe('what does not come along', () => {
   const key = '-----BEGIN PRIVATE KEY-----';
   it.each<[string, ProjectFiles, string]>([
     ['./k:/k:rw', { k: key }, 'k holds a secret, and does not come along → make it a secret'],
-    ['./d:/d:ro', { 'd/a': 'x', 'd/k': key }, 'd/k holds a secret, and does not come along → make it a secret'],
+    ['./d:/d:ro', { 'd/a': 'x', 'd/k': `${key}\0` }, 'd/k holds a secret, and does not come along → make it a secret'],
     ['./l:/l', { l: { kind: 'foreign' } }, 'l is a link that leads out of the project, and does not come along → put'],
     ['./s:/s', { s: { kind: 'special' } }, 's is not a file or directory, and does not come along → put a file'],
     [

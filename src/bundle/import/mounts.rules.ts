@@ -3,15 +3,15 @@ import { isUnseen, normalizeHostPath } from '../policy/policyHost.rules.ts';
 import {
   bringDirectory,
   bringFile,
+  change,
+  type Effect,
   type ImportWork,
   isKeyFile,
   joinPath,
   leaveUndecided,
+  type NamedPart,
   partsOf,
   type Place,
-  type Service,
-  servicesOf,
-  tellChange,
   type TreeFile,
 } from './importWork.rules.ts';
 import { type Part, listAt, partAt, removeKeys, textAt } from './model.rules.ts';
@@ -27,17 +27,21 @@ interface Mount extends Part {
 interface Bind {
   mount: Mount;
   source: string;
-  service: Service;
+  /** The source as reports show it. */
+  shown: string;
+  service: NamedPart;
   place: Place;
   work: ImportWork;
 }
 
 function bindsOf(work: ImportWork): Bind[] {
-  return servicesOf(work).flatMap((service) =>
+  return partsOf(work).flatMap((service) =>
     listAt<Mount>(service.part, 'volumes').flatMap((mount) => {
       const { source, type } = mount;
       const place = { owner: service.owner, key: 'volumes' };
-      return type === 'bind' && source !== undefined ? [{ mount, source, service, place, work }] : [];
+      return type === 'bind' && source !== undefined
+        ? [{ mount, source, shown: printable(source), service, place, work }]
+        : [];
     }),
   );
 }
@@ -51,83 +55,68 @@ function isOfProject({ source }: Bind): boolean {
   return !/^[/~]|\$/.test(source);
 }
 
-function removeMount({ mount, service: { part } }: Bind): void {
-  part['volumes'] = listAt(part, 'volumes').filter((one) => one !== mount);
-  if (listAt(part, 'volumes').length === 0) removeKeys(part, 'volumes');
+/** Changes the mount of a service at a place in its container, which is the same in each model. */
+function changeMount({ mount: { target }, work, place }: Bind, told: [string, string], effect: Effect): void {
+  change(work, place, told, (service, model) => {
+    for (const mount of listAt<Mount>(service, 'volumes')) if (mount.target === target) effect(mount, model);
+  });
+}
+
+function mountReadOnly(bind: Bind, why: string): void {
+  changeMount(bind, [`${bind.shown} is mounted read-only`, why], (mount) => (mount['read_only'] = true));
+}
+
+/** Takes out the mount of a service at a place in its container, and adds items under another key. */
+function replaceMount(service: Part, { target }: Mount, key: string, items: readonly Part[]): void {
+  service['volumes'] = listAt<Mount>(service, 'volumes').filter((one) => one.target !== target);
+  if (items.length > 0) service[key] = [...listAt(service, key), ...items];
+  if (listAt(service, 'volumes').length === 0) removeKeys(service, 'volumes');
 }
 
 /** Mounts device files by `devices`, unless other mounts are below them. */
 export function replaceDeviceMounts(work: ImportWork): void {
-  for (const bind of bindsOf(work)) {
-    const { mount, source, service, place } = bind;
-    if (!/^\/dev\/(?!shm(\/|$))[^$]+$/.test(source) || mount.target.includes('$')) continue;
-    const device = `${source}:${mount.target}`;
-    service.part['devices'] = [
-      ...listAt(service.part, 'devices'),
-      { source, target: mount.target, permissions: 'rwm' },
-    ];
-    removeMount(bind);
-    tellChange(work, place, [`${printable(device)} is under devices now`, 'it is a device file']);
+  for (const { mount, source, place } of bindsOf(work)) {
+    const { target } = mount;
+    if (!/^\/dev\/(?!shm(\/|$))[^$]+$/.test(source) || target.includes('$')) continue;
+    const told: [string, string] = [`${printable(`${source}:${target}`)} is under devices now`, 'it is a device file'];
+    change(work, place, told, (service) =>
+      replaceMount(service, mount, 'devices', [{ source, target, permissions: 'rwm' }]),
+    );
   }
 }
 
-/**
- * Gives services the content of mounted files that hold a secret as secrets of the compose file. A file stays a mount if a
- * program may write to it, if it is not a text, or if compose cannot copy it into the container.
- */
-export function replaceSecretFiles(work: ImportWork): void {
-  for (const bind of bindsOf(work)) {
-    const { mount, service, place } = bind;
-    if (service.part['read_only'] === true || !isSecretFile(bind)) continue;
-    const { name, variable } = secretOf(projectPathOf(bind), work);
-    service.part['secrets'] = [...listAt(service.part, 'secrets'), { source: name, target: mount.target }];
-    removeMount(bind);
-    const what = `${printable(bind.source)} is the secret ${name} of the variable ${variable} now`;
-    tellChange(work, place, [what, 'it holds a secret, and a bundle holds none']);
-  }
-}
-
-function isSecretFile(bind: Bind): boolean {
-  const { mount, work, service } = bind;
-  const path = projectPathOf(bind);
-  if (!isOfProject(bind) || !/^\/[^$]*[^/$]$/.test(mount.target) || work.tree.kindOf(path) !== 'file') return false;
-  if (!isKeyFile(path, work) || isWrittenAsWritable(bind) || isKnownToBeWritten(path, mount.target)) return false;
+/** Whether compose can copy a file of the project into the container at this place, and nothing may write to it there. */
+function maySupply(path: string, target: string, bind: Bind): boolean {
+  const { work, service } = bind;
+  if (service.part['read_only'] === true || !/^\/[^$]*[^/$]$/.test(target)) return false;
+  if (isWrittenAsWritable(bind) || isKnownToBeWritten(path, target)) return false;
   const text = work.tree.textOf(path) ?? '\0';
-  const isInMount = targetsOf(service).some((target) => mount.target.startsWith(`${target}/`));
+  const others = targetsOf(service).filter((other) => other !== bind.mount.target);
+  const isInMount = others.some((other) => target.startsWith(`${other}/`));
   return !isInMount && !/[\0\ufffd]/.test(text) && text.length < maxSecretCharacters;
 }
 
 /** A variable has at most 131 071 bytes. */
 const maxSecretCharacters = 30_000;
 
-function targetsOf({ part }: Service): string[] {
+function targetsOf({ part }: NamedPart): string[] {
   const inMemory = listAt(part, 'tmpfs').map((text) => String(text).replace(/:.*/, ''));
   return [...listAt<Mount>(part, 'volumes').map(({ target }) => target), ...inMemory];
 }
 
 /** Whether the project says `rw`, which compose does not show. */
 function isWrittenAsWritable({ mount, work: { texts } }: Bind): boolean {
-  return [...texts.values()].some((text) =>
-    text
-      .split(`:${mount.target}:`)
-      .slice(1)
-      .some((rest) => /^[\w,]*\brw\b/.test(rest)),
-  );
+  const written = [...texts.values()].flatMap((text) => text.split(`:${mount.target}:`).slice(1));
+  return written.some((rest) => /^[\w,]*\brw\b/.test(rest));
 }
 
-/** The secret of the compose file with the content of a file: the same for the same file. */
-function secretOf(
-  path: string,
-  { model: { secrets }, register, secretSources }: ImportWork,
-): { name: string; variable: string } {
+/** A name for the secret of the compose file with the content of a file: the same for the same file. */
+function secretOf(path: string, { model, register, secretSources }: ImportWork): { name: string; variable: string } {
   const plain = path.replace(/[^\w.-]+/g, '-').replace(/^[^A-Za-z\d]+/, '') || 'file';
   const variable = register.variableFor(plain.toUpperCase(), 'FILE', `file ${path}`);
-  const known = Object.entries(secrets).find(([, part]) => part['environment'] === variable);
-  if (known !== undefined) return { name: known[0], variable };
-  const name = freeName(plain, Object.keys(secrets));
-  secrets[name] = { environment: variable };
+  const known = Object.entries(model.secrets).find(([, part]) => part['environment'] === variable);
   secretSources.set(variable, { path, isEnvFile: false });
-  return { name, variable };
+  return { name: known?.[0] ?? freeName(plain, Object.keys(model.secrets)), variable };
 }
 
 function freeName(plain: string, taken: readonly string[]): string {
@@ -155,44 +144,83 @@ function isAbove(path: string): boolean {
 function holdsData(bind: Bind): boolean {
   const { mount, work } = bind;
   const path = projectPathOf(bind);
-  if (!isOfProject(bind) || mount.read_only === true || isAbove(path) || work.tree.kindOf(path) !== 'directory')
-    return false;
-  return directoryUse(work.tree.filesBelow(path), mount.target, false) === 'data';
+  if (!isOfProject(bind) || mount.read_only === true || isAbove(path)) return false;
+  return work.tree.kindOf(path) === 'directory' && directoryUse(work.tree.filesBelow(path), mount.target) === 'data';
 }
 
 function replaceProjectPath(bind: Bind, path: string, dataPaths: ReadonlySet<string>): void {
-  const { work, place, source, mount } = bind;
+  const { work, place, shown, mount } = bind;
   const kind = work.tree.kindOf(path);
   if (kind === 'directory') bringMountedDirectory(bind, path, dataPaths);
   else if (kind !== null) {
-    if (!mayComeAlong(path, kind, bind)) return;
+    if (supplySecrets(bind, path, [{ path: '', kind, size: 0 }]) || !mayComeAlong(path, kind, bind)) return;
     onlyRead(bind, path, true);
     mount.source = `./${bringFile(path, work)}`;
   } else if (looksLikeFile(path) && looksLikeFile(mount.target))
-    leaveUndecided(work, place, [`${printable(source)} is not there`, 'make the file, or take the mount out']);
+    leaveUndecided(work, place, [`${shown} is not there`, 'make the file, or take the mount out']);
   else becomeVolume(bind, path, 'the project has no such directory');
 }
 
 function bringMountedDirectory(bind: Bind, path: string, dataPaths: ReadonlySet<string>): void {
-  const { work, place, mount, source } = bind;
+  const { work, place, mount, shown } = bind;
   const files = path.startsWith('..') && isAbove(path) ? null : filesToBring(path, work);
-  if (dataPaths.has(path) || files?.length === 0) {
+  if (dataPaths.has(path) || files?.length === 0)
     becomeVolume(bind, path, 'it holds data; copy what is there into the volume');
-    return;
+  else if (files === null || directoryUse(files, mount.target, true) === 'data')
+    leaveUndecided(work, place, [
+      `${shown} is too large or too empty to come along`,
+      'mount what the service needs of it, or a named volume',
+    ]);
+  else if (!supplySecrets(bind, path, files)) {
+    const open = files.filter((file) => mayComeAlong(joinPath(path, file.path), file.kind, bind));
+    change(work, place, [`${shown} comes along (files: ${open.length})`, 'it is configuration']);
+    const hasPlace = (target: string) => open.some((file) => `${file.path}/`.startsWith(`${target}/`));
+    onlyRead(bind, path, targetsBelow(bind).every(hasPlace));
+    mount.source = `./${bringDirectory(path, open, work)}`;
   }
-  if (files === null || directoryUse(files, mount.target, true) === 'data') {
-    const cure = 'mount what the service needs of it, or a named volume';
-    leaveUndecided(work, place, [`${printable(source)} is too large or too empty to come along`, cure]);
-    return;
-  }
-  const open = files.filter((file) => mayComeAlong(joinPath(path, file.path), file.kind, bind));
-  tellChange(work, place, [`${printable(source)} comes along (files: ${open.length})`, 'it is configuration']);
-  const holdsTargets = targetsBelow(bind).every((target) =>
-    open.some((file) => `${file.path}/`.startsWith(`${target}/`)),
-  );
-  onlyRead(bind, path, holdsTargets);
-  mount.source = `./${bringDirectory(path, open, work)}`;
 }
+
+/**
+ * Supplies the mounted files that hold a secret as secrets of the compose file, and mounts the others each: compose can
+ * copy nothing into a mounted directory. `files` are below the path, or the path itself. False if there is no secret, or
+ * if that is impossible.
+ */
+function supplySecrets(bind: Bind, path: string, files: readonly TreeFile[]): boolean {
+  const { work, place, shown, mount } = bind;
+  const pathOf = (file: TreeFile) => joinPath(path, file.path);
+  const targetOf = (file: TreeFile) => joinPath(mount.target, file.path);
+  const isFile = ({ kind }: TreeFile) => kind === 'file';
+  const isKey = (file: TreeFile) => isKeyFile(pathOf(file), work);
+  const [keys, others] = [files.filter(isKey), files.filter((file) => !isKey(file))];
+  const isOpen = !isKnownToBeWritten(path, mount.target) && targetsBelow(bind).length === 0;
+  if (keys.length === 0 || files.length > maxMounts || !files.every(isFile) || !isOpen) return false;
+  if (!keys.every((file) => maySupply(pathOf(file), targetOf(file), bind))) return false;
+  const secrets = keys.map((file) => ({ ...secretOf(pathOf(file), work), target: targetOf(file) }));
+  const named = secrets.map(({ name, variable }) => `the secret ${name} of the variable ${variable}`).join(', ');
+  const told: [string, string] = files[0]?.path
+    ? [`${shown} is mounted file by file (files: ${others.length}), with ${named}`, visibleNow]
+    : [`${shown} is ${named} now`, 'it holds a secret, and a bundle holds none'];
+  change(work, place, told, (service, { secrets: contents }) => {
+    const own = listAt<Mount>(service, 'volumes').find(({ target }) => target === mount.target)?.source ?? '';
+    const each = others.map((file) => ({
+      ...{ type: 'bind', source: joinPath(own, file.path), target: targetOf(file), read_only: true },
+    }));
+    replaceMount(service, mount, 'volumes', each);
+    service['secrets'] = [
+      ...listAt(service, 'secrets'),
+      ...secrets.map(({ name: source, target }) => ({ source, target })),
+    ];
+    for (const { name, variable } of secrets) contents[name] ??= { environment: variable };
+  });
+  for (const one of listAt<Mount>(bind.service.part, 'volumes')) {
+    const file = others.find((each) => targetOf(each) === one.target);
+    if (file !== undefined) one.source = `./${bringFile(pathOf(file), work)}`;
+  }
+  return true;
+}
+
+const maxMounts = 50;
+const visibleNow = 'a bundle holds no secret; what the image has in the directory is visible now';
 
 /** Where the same service mounts something else below a directory of the container, relative to it. */
 function targetsBelow({ mount, service }: Bind): string[] {
@@ -202,24 +230,19 @@ function targetsBelow({ mount, service }: Bind): string[] {
 }
 
 /**
- * Mounts a path of the bundle read-only, as a bundle must, unless the container is known to write there. `holdsTargets`
- * is true if the path has a place for each mount below it, which the engine could not create in a read-only one.
+ * Mounts a path of the bundle read-only, as a bundle must, unless the container is known to write there, which a host
+ * refuses. `holdsTargets` is true if the path has a place for each mount below it, which the engine could not create in
+ * a read-only one.
  */
 function onlyRead(bind: Bind, path: string, holdsTargets: boolean): void {
-  const { mount, work, place } = bind;
-  if (mount.read_only === true) return;
-  const source = printable(bind.source);
-  if (isWrittenAsWritable(bind) || isKnownToBeWritten(path, mount.target))
-    leaveUndecided(work, place, [`a container may write to ${source}`, 'mount it with :ro, or a named volume there']);
-  else if (!holdsTargets)
+  const { mount, work, place, shown } = bind;
+  if (mount.read_only === true || isWrittenAsWritable(bind) || isKnownToBeWritten(path, mount.target)) return;
+  if (holdsTargets) mountReadOnly(bind, 'data belongs into a volume, which outlives a bundle');
+  else
     leaveUndecided(work, place, [
-      `something else is mounted below ${source}, where the directory has no place for it`,
+      `something else is mounted below ${shown}, where the directory has no place for it`,
       'make an empty file or directory there and mount it with :ro',
     ]);
-  else {
-    mount.read_only = true;
-    tellChange(work, place, [`${source} is mounted read-only`, 'data belongs into a volume, which outlives a bundle']);
-  }
 }
 
 /** Files and directories that programs are known to write, by their names and where they are mounted. */
@@ -239,29 +262,31 @@ function filesToBring(path: string, { tree, texts }: ImportWork): TreeFile[] | n
 
 /** Whether a file of a directory comes along; one that does not is left to decide. */
 function mayComeAlong(path: string, kind: TreeFile['kind'], { work, place }: Bind): boolean {
-  const fault = kind === 'file' ? (isKeyFile(path, work) ? holdsKey : null) : kindFaults[kind];
-  if (fault !== null)
-    leaveUndecided(work, place, [`${printable(path)} ${fault[0]}, and does not come along`, fault[1]]);
-  return fault === null;
+  const isKept = kind === 'file' && !isKeyFile(path, work);
+  const [what, cure] = whyLeft[kind];
+  if (!isKept) leaveUndecided(work, place, [`${printable(path)} ${what}, and does not come along`, cure]);
+  return isKept;
 }
 
-const holdsKey: [string, string] = [
-  'holds a secret',
-  'make it a secret of the compose file, with an `environment`, or give --variable FILE if it holds none',
-];
-const kindFaults: Record<'foreign' | 'special', [string, string]> = {
+const whyLeft: Record<TreeFile['kind'], [what: string, cure: string]> = {
+  file: [
+    'holds a secret',
+    'make it a secret of the compose file, with an `environment`, or give --variable FILE if it holds none',
+  ],
   foreign: ['is a link that leads out of the project', 'put a file or directory there'],
   special: ['is not a file or directory', 'put a file or directory there'],
 };
 
 /** Puts a named volume in the place of a path: the same for the same path. `keys` belong to the volume. */
-function becomeVolume({ mount, source, work, place }: Bind, path: string, why: string, keys: Part = {}): void {
+function becomeVolume(bind: Bind, path: string, why: string, keys: Part = {}): void {
+  const { work, shown } = bind;
   const name = work.volumes.get(path) ?? freeName(volumeName(path), Object.keys(work.model.volumes));
   work.volumes.set(path, name);
-  work.model.volumes[name] ??= keys;
-  Object.assign(mount, { type: 'volume', source: name });
-  removeKeys(mount, 'bind');
-  tellChange(work, place, [`${printable(source)} is the named volume ${name} now`, why]);
+  changeMount(bind, [`${shown} is the named volume ${name} now`, why], (mount, { volumes }) => {
+    Object.assign(mount, { type: 'volume', source: name });
+    removeKeys(mount, 'bind');
+    volumes[name] ??= { ...keys };
+  });
 }
 
 function volumeName(path: string): string {
@@ -282,85 +307,49 @@ function replaceHostMount(bind: Bind): void {
 }
 
 function replaceHomeMount(bind: Bind): void {
-  const { work, place, source, mount } = bind;
-  const cure = 'write an absolute path, or give --variable HOME=PATH';
-  const home = work.register.openValueOf('HOME');
-  if (home !== null && /^~(\/|$)/.test(source)) {
+  const { work, place, source, shown, mount } = bind;
+  const { values, isSecret } = work.register;
+  const home = isSecret('HOME') ? undefined : values.get('HOME');
+  if (home !== undefined && /^~(\/|$)/.test(source)) {
     mount.source = `${home}${source.slice(1)}`.replaceAll('$', '$$$$');
-    const what = `${printable(source)} is written out as ${printable(mount.source)}`;
-    tellChange(work, place, [what, 'a bundle has no home']);
+    change(work, place, [`${shown} is written out as ${printable(mount.source)}`, 'a bundle has no home']);
   } else if (/^~\/+[^/]/.test(source) && !looksLikeFile(source)) {
-    becomeVolume(
-      bind,
-      source,
-      'a bundle has no home: copy what is there into the volume, or give --variable HOME=PATH',
-    );
-  } else leaveUndecided(work, place, [`${printable(source)} is in somebody's home`, cure]);
+    const why = 'a bundle has no home: copy what is there into the volume, or give --variable HOME=PATH';
+    becomeVolume(bind, source, why);
+  } else
+    leaveUndecided(work, place, [
+      `${shown} is in somebody's home`,
+      'write an absolute path, or give --variable HOME=PATH',
+    ]);
 }
 
-/** Directories of the agent. */
+/** Directories of which the agent has its own; a host refuses what stays. */
 function replaceUnseenMount(bind: Bind, path: string): void {
   const inMemory = { driver_opts: { type: 'tmpfs', device: 'tmpfs' } };
   if (/^\/dev\/shm(\/|$)/.test(path))
     becomeVolume(bind, path, 'no host permits it; its content is in memory as before', inMemory);
   else if (/^(\/var)?\/tmp(\/|$)/.test(path) && !looksLikeFile(path) && !/\/\.[^/]+$/.test(path))
     becomeVolume(bind, path, 'no host permits it; only containers see what is in it now');
-  else leaveRefused(bind);
 }
 
 function keepHostMount(bind: Bind): void {
-  const { work, place, source, mount } = bind;
-  if (/^\/etc\/(localtime|timezone)$/.test(source) && mount.read_only !== true) {
-    mount.read_only = true;
-    tellChange(work, place, [`${source} is mounted read-only`, 'so a bundle may have it anywhere']);
-  }
-  const options = partAt(mount, 'bind');
-  const propagation = textAt(options, 'propagation');
+  const { source, shown, mount, work, place } = bind;
+  if (/^\/etc\/(localtime|timezone)$/.test(source) && mount.read_only !== true)
+    mountReadOnly(bind, 'so a bundle may have it anywhere');
+  const propagation = textAt(partAt(mount, 'bind'), 'propagation');
   if (/^r?slave$/.test(propagation)) {
-    removeKeys(options, 'propagation');
-    const what = `the propagation ${propagation} of ${printable(source)} is left out`;
-    tellChange(work, place, [what, 'no host permits it; what is mounted below it later does not appear']);
+    const what = `the propagation ${propagation} of ${shown} is left out`;
+    changeMount(bind, [what, 'no host permits it; what is mounted below it later does not appear'], (one) => {
+      removeKeys(partAt(one, 'bind'), 'propagation');
+      if (Object.keys(partAt(one, 'bind')).length === 0) removeKeys(one, 'bind');
+    });
   }
-  if (neverPermitted.test(source)) leaveRefused(bind);
+  if (neverPermitted.test(source))
+    leaveUndecided(work, place, [`${shown} is permitted by no host`, 'take the mount out']);
 }
 
 /** The host itself, and where the engine and deployd keep what is theirs. */
 const neverPermitted = /^\/+$|^\/var\/lib\/(docker|containers|containerd|deployd)(\/|$)|^\/etc\/deployd(\/|$)/;
-
-function leaveRefused({ source, work, place }: Bind): void {
-  leaveUndecided(work, place, [`${printable(source)} is permitted by no host`, 'take the mount out']);
-}
-
-/**
- * Writes volumes that are directories so that a host can permit them by their path; directories of the project, of a
- * home directory and of `/tmp` become volumes of the engine.
- */
-export function replaceVolumeDrivers(work: ImportWork): void {
-  for (const { part, owner } of partsOf(work, 'volumes')) {
-    const mountpoint = textAt(partAt(part, 'driver_opts'), 'mountpoint');
-    if (part['driver'] === 'local-persist' && mountpoint !== '') {
-      Object.assign(part, { driver: 'local', driver_opts: { type: 'none', o: 'bind', device: mountpoint } });
-      const what = `local-persist is a bind of ${printable(mountpoint)} now`;
-      tellChange(work, { owner, key: 'driver' }, [what, 'a host permits directories, but no drivers']);
-    }
-    const options = partAt(part, 'driver_opts');
-    const device = textAt(options, 'device');
-    if (textAt(options, 'o').split(',').includes('bind') && device !== '' && !device.includes('$'))
-      replaceDirectory(part, device, { owner, key: 'driver_opts' }, work);
-  }
-}
-
-function replaceDirectory(part: Part, device: string, place: Place, work: ImportWork): void {
-  if (device.startsWith('/') && !isUnseen(normalizeHostPath(device))) return;
-  const path = joinPath('.', device);
-  const isDirectory = !/^[/~]/.test(device) && work.tree.kindOf(path) === 'directory';
-  if (isDirectory && directoryUse(work.tree.filesBelow(path), '', false) === 'config') {
-    leaveUndecided(work, place, [`${printable(device)} holds configuration`, 'mount it by its path instead']);
-    return;
-  }
-  removeKeys(part, 'driver', 'driver_opts');
-  tellChange(work, place, [`${printable(device)} is a volume of the engine now`, 'copy what is there into it']);
-}
 
 /** The purpose of a mounted directory: `config` is included, `data` is written by a container. */
 type DirectoryUse = 'config' | 'data';
@@ -369,7 +358,7 @@ const maxFiles = 2_000;
 const maxBytes = 2 ** 26;
 
 /** Classifies a directory by its files (null: too many to list) and by its mount point. */
-function directoryUse(files: readonly TreeFile[] | null, target: string, isReadOnly: boolean): DirectoryUse {
+export function directoryUse(files: readonly TreeFile[] | null, target: string, isReadOnly = false): DirectoryUse {
   if (files === null || files.length > maxFiles) return 'data';
   const real = files.filter(
     ({ path }) => !/(^|\/)(\.gitkeep|\.gitignore|\.keep|\.placeholder|readme(\.\w+)?)$/i.test(path),

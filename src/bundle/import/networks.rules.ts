@@ -1,43 +1,67 @@
 import { printable } from '../../core/text.rules.ts';
+import { isUnseen, normalizeHostPath } from '../policy/policyHost.rules.ts';
 import { isPrivateSubnet } from '../policy/topLevel.rules.ts';
-import { type ImportWork, partsOf, servicesOf, tellChange } from './importWork.rules.ts';
+import {
+  change,
+  type Effect,
+  type ImportWork,
+  joinPath,
+  leaveUndecided,
+  partsOf,
+  type Place,
+} from './importWork.rules.ts';
 import { type Part, listAt, partAt, removeKeys, textAt } from './model.rules.ts';
+import { directoryUse } from './mounts.rules.ts';
 
 /** Turns networks of a swarm into networks of one host, and takes out the names of bridges, which no host permits. */
 export function replaceNetworkDrivers(work: ImportWork): void {
   for (const { part, owner } of partsOf(work, 'networks')) {
     if (part['driver'] === 'overlay') {
-      removeKeys(part, 'driver', 'driver_opts');
       const why = 'a bundle runs on one host, which is not a swarm';
-      tellChange(work, { owner, key: 'driver' }, ['overlay is left out', why]);
+      change(work, { owner, key: 'driver' }, ['overlay is left out', why], withoutDriver);
     }
-    const options = partAt(part, 'driver_opts');
-    if (!removeKeys(options, bridgeName)) continue;
-    if (Object.keys(options).length === 0) removeKeys(part, 'driver_opts');
-    const why = 'no host permits it; the engine names the bridge';
-    tellChange(work, { owner, key: 'driver_opts' }, [`${bridgeName} is left out`, why]);
+    if (!(bridgeName in partAt(part, 'driver_opts'))) continue;
+    const told: [string, string] = [`${bridgeName} is left out`, 'no host permits it; the engine names the bridge'];
+    change(work, { owner, key: 'driver_opts' }, told, (network) =>
+      removeKeys(partAt(network, 'driver_opts'), bridgeName),
+    );
   }
 }
 
 const bridgeName = 'com.docker.network.bridge.name';
 
+const withoutDriver: Effect = (part) => removeKeys(part, 'driver', 'driver_opts');
+
 /**
- * Lets services of the engine's own bridge, which containers of all projects share, join the network of their project;
- * and services that join a container of their project by its name, the service that it belongs to.
+ * Writes volumes that are directories so that a host can permit them by their path; directories of the project, of a
+ * home directory and of `/tmp` become volumes of the engine.
  */
-export function replaceNamespaces(work: ImportWork): void {
-  const services = servicesOf(work);
-  const names = new Map(services.map(({ name, part }) => [`container:${textAt(part, 'container_name')}`, name]));
-  for (const { part, owner } of services) {
-    if (part['network_mode'] === 'bridge' && removeKeys(part, 'network_mode'))
-      tellChange(work, { owner, key: 'network_mode' }, ['bridge is left out', 'containers of all projects share it']);
-    for (const key of ['network_mode', 'pid', 'ipc']) {
-      const service = names.get(textAt(part, key));
-      if (service === undefined || part[key] === 'container:') continue;
-      const what = `${printable(textAt(part, key))} is written as service:${printable(service)}`;
-      part[key] = `service:${service}`;
-      tellChange(work, { owner, key }, [what, 'the container belongs to the project']);
+export function replaceVolumeDrivers(work: ImportWork): void {
+  for (const { part, owner } of partsOf(work, 'volumes')) {
+    const mountpoint = textAt(partAt(part, 'driver_opts'), 'mountpoint');
+    if (part['driver'] === 'local-persist' && mountpoint !== '') {
+      const told = `local-persist is a bind of ${printable(mountpoint)} now`;
+      const bind = { driver: 'local', driver_opts: { type: 'none', o: 'bind', device: mountpoint } };
+      change(work, { owner, key: 'driver' }, [told, 'a host permits directories, but no drivers'], (volume) =>
+        Object.assign(volume, bind),
+      );
     }
+    const options = partAt(part, 'driver_opts');
+    const device = textAt(options, 'device');
+    if (textAt(options, 'o').split(',').includes('bind') && device !== '' && !device.includes('$'))
+      replaceDirectory(device, { owner, key: 'driver_opts' }, work);
+  }
+}
+
+function replaceDirectory(device: string, place: Place, work: ImportWork): void {
+  if (device.startsWith('/') && !isUnseen(normalizeHostPath(device))) return;
+  const path = joinPath('.', device);
+  const isDirectory = !/^[/~]/.test(device) && work.tree.kindOf(path) === 'directory';
+  if (isDirectory && directoryUse(work.tree.filesBelow(path), '') === 'config')
+    leaveUndecided(work, place, [`${printable(device)} holds configuration`, 'mount it by its path instead']);
+  else {
+    const told = `${printable(device)} is a volume of the engine now`;
+    change(work, place, [told, 'copy what is there into it'], withoutDriver);
   }
 }
 
@@ -53,10 +77,13 @@ export function replaceHostResources(work: ImportWork): void {
       if (!isOfHost(part) && !isKept) continue;
       const own = nameIn(work.choices.projectName, name, part);
       const what = `is the ${kind} ${printable(own)} from outside the project now`;
-      const [more, why] = isOfHost(part) ? ofHost(kind) : ['', 'it has the data of the running project'];
-      removeKeys(part, ...Object.keys(part));
-      Object.assign(part, { name: own, external: true });
-      tellChange(work, { owner, key: 'external' }, [`${what}${more}`, why]);
+      const told: [string, string] = isOfHost(part)
+        ? [`${what}; make it there as the project has it (docker ${kind} create)`, ofHost]
+        : [what, 'it has the data of the running project'];
+      change(work, { owner, key: 'external' }, told, (resource) => {
+        removeKeys(resource, ...Object.keys(resource));
+        Object.assign(resource, { name: own, external: true });
+      });
     }
 }
 
@@ -65,12 +92,7 @@ const kinds = [
   { section: 'networks', kind: 'network', isOfHost: isHostNetwork },
 ] as const;
 
-function ofHost(kind: string): [string, string] {
-  return [
-    `; make it there as the project has it (docker ${kind} create)`,
-    'no host permits its driver, options or addresses to a bundle',
-  ];
-}
+const ofHost = 'no host permits its driver, options or addresses to a bundle';
 
 /** The name that compose gives a part of a project. */
 function nameIn(project: string, name: string, part: Part = {}): string {

@@ -1,11 +1,11 @@
 import { realpathSync } from 'node:fs';
 import { visible } from '../../core/text.rules.ts';
-import { type ComposeProgram, type Run, runCompose } from './composeProgram.ts';
+import { type ComposeProgram, type Run, runProgram } from './composeProgram.ts';
 import type { ReadProject } from './importProject.rules.ts';
 import { directoryOf, masked, type ProjectTree, unescapeDollars } from './importWork.rules.ts';
 import { isSecretName, isSecretValue } from './secretSigns.rules.ts';
 import { markersFor, ownNames, searchTexts } from './templates.rules.ts';
-import { type Model, modelOf } from './model.rules.ts';
+import { modelOf, partAt } from './model.rules.ts';
 
 /** A compose project on the disk. */
 export interface ProjectSource {
@@ -41,48 +41,41 @@ const defaultName = /^(docker-)?compose(\.override)?\.ya?ml$/;
 /** Reads a project for an environment by compose; a problem if compose cannot. */
 export async function readProject(
   compose: ComposeProgram,
-  {
-    source,
-    tree,
-    env,
-    isSecret,
-  }: { source: ProjectSource; tree: ProjectTree; env: string; isSecret: (name: string) => boolean },
+  source: ProjectSource,
+  tree: ProjectTree,
+  { env, isSecret }: { env: string; isSecret: (name: string) => boolean },
 ): Promise<FoundProject | { problem: string }> {
   const found = tree.filesBelow('.')?.flatMap(({ path }) => (defaultName.test(path) ? [path] : [])) ?? [];
-  const first = source.files.length > 0 ? source.files : found;
-  const texts = searchTexts(first, envFileOf(source), tree);
-  const project = `deployd-${env}`;
-  const reader = readerOf(compose, source);
+  const texts = searchTexts(source.files.length > 0 ? source.files : found, envFileOf(source), tree);
   const values = await valuesOf(compose, source, texts.names);
   if ('problem' in values) return values;
   const lacksValue = (name: string) => (values.get(name) ?? '') === '';
   const demanded = new Set([...texts.demanded, ...texts.withoutDefault.filter(isSecret)].filter(lacksValue));
   const given = Object.fromEntries([...demanded].map((name) => [name, standIn]));
-  const render = (markers: Record<string, string>, ...more: string[]) =>
-    reader(['-p', project, '--profile', '*'], { ...given, ...markers }, more);
-  const [actual, plain] = await Promise.all([render({}), reader(['--profile', '*'], given, ['--no-path-resolution'])]);
+  const read = readerOf(compose, source);
+  const render = (markers: Markers) =>
+    read(['-p', `deployd-${env}`, '--profile', '*'], { ...given, ...valuesByName(markers) });
+  const [actual, plain] = await Promise.all([render([]), read(['--profile', '*'], given, ['--no-path-resolution'])]);
   if (!actual.isDone) return { problem: problemOf(actual, source, values) };
-  const model = modelOf(actual.text);
+  const model = modelOf(actual.text, compose.major);
   if (Object.keys(model.services).length === 0) return { problem: 'no compose file has a service' };
   const names = texts.names.filter((name) => !ownNames.test(name));
   const valueOf = (name: string) => values.get(name) || texts.defaults.get(name) || '';
   const all = markersFor(names, valueOf, [...texts.texts.values(), ...values.values(), actual.text]);
-  const marked = await markedModel([...all], render);
-  const known = marked.markers.filter(([, name]) => (values.get(name) ?? '') !== '');
-  const knownRun = known.length < marked.markers.length ? await render(valuesByName(known)) : null;
-  const isSet = knownRun?.isDone === true;
+  const { run, markers } = await acceptedMarkers([...all], render);
+  const marked = run === null ? model : modelOf(run.text, compose.major);
+  const set = markers.filter(([, name]) => !lacksValue(name));
+  const known = set.length < markers.length ? await render(set) : null;
   return {
     ...texts,
-    name: plain.isDone ? (JSON.parse(plain.text) as { name: string }).name : project,
+    name: plain.isDone ? (JSON.parse(plain.text) as { name: string }).name : `deployd-${env}`,
     profiles: (values.get('COMPOSE_PROFILES') ?? '').split(',').flatMap((name) => name.trim() || []),
     renderings: {
-      actual: model,
-      marked: marked.model ?? model,
-      known: isSet ? modelOf(knownRun.text) : (marked.model ?? model),
-      plain: plain.isDone ? modelOf(plain.text) : model,
-      markers: new Map(marked.markers),
-      unmarked: names.filter((name) => !marked.markers.some(([, one]) => one === name)),
-      ...{ values, demanded },
+      ...{ actual: model, marked, values, demanded },
+      known: known?.isDone === true ? modelOf(known.text, compose.major) : marked,
+      plain: plain.isDone ? modelOf(plain.text, compose.major) : model,
+      markers: new Map(markers),
+      unmarked: names.filter((name) => !markers.some(([, one]) => one === name)),
       open: new Set(unsetIn(actual)),
       root: realpathSync(source.directory),
       home: homeOf(source),
@@ -122,22 +115,23 @@ function ownValues({ env }: ComposeProgram, source: ProjectSource, names: readon
 /** A port, a number and a text. */
 const standIn = '1';
 
+/** Lets compose print the model of a project, with flags, variables and options of `config`. */
 type Reader = (flags: readonly string[], env: Record<string, string>, more?: readonly string[]) => Promise<Run>;
 
-function readerOf(compose: ComposeProgram, { directory, files, envFile, chosen }: ProjectSource, input = ''): Reader {
+/** Reads a project by compose; `input` is its standard input. */
+export function readerOf(
+  compose: ComposeProgram,
+  { directory, files, envFile, chosen }: ProjectSource,
+  input = '',
+): Reader {
   const named = [...(envFile === null ? [] : ['--env-file', envFile]), ...files.flatMap((file) => ['-f', file])];
   const fixed = { HOME: homeOf({ chosen }), ...Object.fromEntries(chosen) };
   const cwd = realpathSync(directory);
-  return (flags, env, more = []) =>
-    runCompose(compose, [...flags, ...named, 'config', '--format', 'json', ...more], {
-      cwd,
-      input,
-      env: { ...fixed, ...env },
-    });
+  return (flags, env, more = []) => {
+    const args = [...flags, ...named, 'config', '--format', 'json', ...more];
+    return runProgram(compose, args, { cwd, input, env: { ...fixed, ...env } });
+  };
 }
-
-const valuesByName = (markers: readonly (readonly [string, string])[]) =>
-  Object.fromEntries(markers.map(([marker, name]) => [name, marker]));
 
 /** The values of variables in a project, as compose takes them from env files and the operator. */
 async function valuesOf(
@@ -148,20 +142,19 @@ async function valuesOf(
   const asked = [...new Set([...names.filter((name) => !ownNames.test(name)), 'COMPOSE_FILE', 'COMPOSE_PROFILES'])];
   const probe = { image: 'x', network_mode: 'none', environment: asked };
   const ask = async (directory: string) => {
-    const flags = ['--project-directory', directory, '-f', '-'];
-    const run = await readerOf(compose, { ...source, files: [] }, JSON.stringify({ services: { probe } }))(flags, {});
+    const read = readerOf(compose, { ...source, files: [] }, JSON.stringify({ services: { probe } }));
+    const run = await read(['--project-directory', directory, '-f', '-'], {});
     if (!run.isDone) throw new Error(run.text);
-    const { environment = {} } = (JSON.parse(run.text) as { services: { probe: { environment?: object } } }).services
-      .probe;
+    const environment = partAt(JSON.parse(run.text), 'services', 'probe', 'environment');
     return Object.entries(environment).flatMap(([name, value]): [string, string][] =>
-      value === null ? [] : [[name, unescapeDollars(String(value))]],
+      value === null ? [] : [[name, unescapeDollars(value as string)]],
     );
   };
   try {
-    const first = await ask(source.files.length === 0 ? '.' : directoryOf(source.files[0] ?? '.'));
+    const first = await ask(directoryOf(source.files[0] ?? 'compose.yaml'));
     const [file = ''] = (new Map(first).get('COMPOSE_FILE') ?? '').split(/[:;]/);
-    const isElsewhere =
-      source.files.length === 0 && source.envFile === null && directoryOf(file) !== '.' && file !== '';
+    const isNamed = source.files.length > 0 || source.envFile !== null || file === '';
+    const isElsewhere = !isNamed && directoryOf(file) !== '.';
     return new Map([...(isElsewhere ? await ask(directoryOf(file)) : []), ...first]);
   } catch (error) {
     return { problem: masked(visible((error as Error).message)) };
@@ -171,25 +164,25 @@ async function valuesOf(
 /** Most renderings that look for the variables in whose places compose accepts no marker. */
 const maxTries = 24;
 
-type Marked = { model: Model | null; markers: readonly [marker: string, name: string][] };
+type Markers = readonly [marker: string, name: string][];
+type Marked = { run: Run | null; markers: Markers };
 
-/** The model with as many markers as compose accepts. Most of its errors quote the marker; else halves are tried. */
-async function markedModel(
-  all: Marked['markers'],
-  render: (values: Record<string, string>) => Promise<Run>,
-): Promise<Marked> {
+const valuesByName = (markers: Markers) => Object.fromEntries(markers.map(([marker, name]) => [name, marker]));
+
+/** As many markers as compose accepts, and what it makes of them. Most of its errors quote the marker; else halves are tried. */
+async function acceptedMarkers(all: Markers, render: (markers: Markers) => Promise<Run>): Promise<Marked> {
   let tries = 0;
-  const stand = async (some: Marked['markers']): Promise<Marked> => {
-    if (some.length === 0 || ++tries > maxTries) return { model: null, markers: [] };
-    const run = await render(valuesByName(some));
-    if (run.isDone) return { model: modelOf(run.text), markers: some };
+  const accept = async (some: Markers): Promise<Marked> => {
+    if (some.length === 0 || ++tries > maxTries) return { run: null, markers: [] };
+    const run = await render(some);
+    if (run.isDone) return { run, markers: some };
     const rest = some.filter(([marker]) => !run.log.includes(marker));
-    if (rest.length < some.length) return stand(rest);
-    if (some.length === 1) return { model: null, markers: [] };
+    if (rest.length < some.length) return accept(rest);
+    if (some.length === 1) return { run: null, markers: [] };
     const half = Math.ceil(some.length / 2);
-    const [left, right] = [await stand(some.slice(0, half)), await stand(some.slice(half))];
-    if (left.markers.length === 0 || right.markers.length === 0) return left.markers.length === 0 ? right : left;
-    return stand([...left.markers, ...right.markers]);
+    const [left, right] = [await accept(some.slice(0, half)), await accept(some.slice(half))];
+    if (left.run === null || right.run === null) return left.run === null ? right : left;
+    return accept([...left.markers, ...right.markers]);
   };
-  return stand(all);
+  return accept(all);
 }

@@ -72,6 +72,7 @@ export function secretPartsIn(text: string): SecretPart[] {
  * documentation and examples, private keys are.
  */
 export function holdsSecret(path: string, text: string): boolean {
+  if (isSecretFile(path, text)) return true;
   const isText = /\.(md|rst|adoc|example|sample)$/i.test(path);
   const shapes = shapesIn(text).filter(({ name }) => !isText || name === 'PRIVATE_KEY');
   const isPlaceholder = (value: string) => /\s|^(pass|password|your\W.*)$/i.test(value);
@@ -83,6 +84,17 @@ export function holdsSecret(path: string, text: string): boolean {
     const value = lines.slice(start, end);
     return !isPlaceholder(value) && wordsOf(value).join('_') !== name;
   });
+}
+
+/** Whether the name of a file, such as `db_password.txt` or `.pgpass`, says that each of its lines, of one word, is a secret. */
+function isSecretFile(path: string, text: string): boolean {
+  const lines = text.split('\n').filter((line) => !/^\s*(#.*)?$/.test(line));
+  const [, name = ''] = /([^/]+?)(?:\.txt)?$/.exec(path) ?? [];
+  return (
+    isSecretName(name) &&
+    lines.length > 0 &&
+    lines.every((line) => /^\S+\s*$/.test(line) && !isNoSecretValue(line.trim()))
+  );
 }
 
 const settingsFile = /\.(conf|cnf|cfg|ini|toml|ya?ml|json|properties|env|sh|sql|acl|hcl)$|(^|\/)[^/.]+$/i;

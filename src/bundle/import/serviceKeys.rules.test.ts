@@ -2,7 +2,6 @@ import {
   type ExpectedImport,
   expectImport,
   importedBundle,
-  type ProjectFiles,
   resultOf,
 } from '../../../fixtures/world/import/importing.ts';
 import type { ImportChoices } from './importWork.rules.ts';
@@ -78,40 +77,6 @@ it('the profiles that services share by a merge key are found', () => {
   expect(report.inactive_profiles).toEqual(['p']);
 });
 
-describe('a service with a read-only filesystem', () => {
-  it.each<[string, string, ProjectFiles, ExpectedImport]>([
-    [
-      'is left open with a secret, which is not a file in a bundle',
-      '{image: x, read_only: true, secrets: [{source: key}]}}\nsecrets: {key: {file: ./key}',
-      { key: 'hunter2' },
-      {
-        secrets: ['KEY'],
-        undecided: [/^service a: read_only: compose cannot copy the secret key into it → leave read_only/],
-      },
-    ],
-    [
-      'is left open with a config that is written out',
-      '{image: x, read_only: true, configs: [conf]}}\nconfigs: {conf: {content: a}',
-      {},
-      { undecided: [/compose cannot copy the config conf into it/] },
-    ],
-    [
-      'may have a config that is a file',
-      '{image: x, read_only: true, configs: [conf]}}\nconfigs: {conf: {file: ./a.conf}',
-      { 'a.conf': 'x' },
-      { copies: ['a.conf'] },
-    ],
-    [
-      'is none where that is false',
-      '{image: x, read_only: false, secrets: [key]}}\nsecrets: {key: {environment: KEY}',
-      {},
-      { secrets: ['KEY'] },
-    ],
-  ])('%s', (_, service, more, expected) => {
-    expectImport([service, more], expected);
-  });
-});
-
 describe('what a host does not do', () => {
   it.each<[string, string, ExpectedImport, Partial<ImportChoices>?]>([
     [
@@ -135,7 +100,7 @@ describe('what a host does not do', () => {
     [
       'nobody waits for more than five minutes',
       '{image: x, stop_grace_period: 1h}',
-      { a: { stop_grace_period: '300s' }, changes: [/stop_grace_period: 1h is 300s now/] },
+      { a: { stop_grace_period: '5m0s' }, changes: [/stop_grace_period: 1h is 300s now/] },
     ],
     [
       'a container of the project is joined by its service',
@@ -181,7 +146,6 @@ describe('what a host does not do', () => {
       },
       ...{ secrets: ['K', 'S', 'T'], copies: ['c.conf'] },
     });
-    expect(found.undecided).toEqual([expect.stringContaining('config e: file: comes from outside the project')]);
   });
 });
 

@@ -1,161 +1,169 @@
 import { printable, visible } from '../../core/text.rules.ts';
 import { modeOf } from '../policy/effect.rules.ts';
 import { durationSeconds, maxGracePeriod_s } from '../policy/quantities.rules.ts';
-import {
-  type ImportWork,
-  leaveUndecided,
-  type Place,
-  type Service,
-  servicesOf,
-  tellChange,
-} from './importWork.rules.ts';
+import { change, type Effect, type ImportWork, leaveUndecided, partsOf } from './importWork.rules.ts';
 import { type Part, listAt, partAt, removeKeys, textAt } from './model.rules.ts';
 
-/** Takes out what compose accepts on one host and does not do, where nothing depends on it. */
-export function removeUselessKeys(work: ImportWork): void {
-  for (const service of servicesOf(work)) {
-    const { part, owner } = service;
-    const tell = (key: string, why: string) => tellChange(work, { owner, key }, ['is left out', why]);
-    for (const key of ['cpu_count', 'cpu_percent']) if (removeKeys(part, key)) tell(key, 'only Windows has it');
-    const policy = partAt(part, 'deploy', 'restart_policy');
-    if (/^(any)?$/.test(textAt(policy, 'condition')) && removeKeys(policy, 'max_attempts'))
-      tell('deploy.restart_policy.max_attempts', 'an engine counts attempts only on failure');
-    const placement = partAt(part, 'deploy', 'placement');
-    const replicas = Number(partAt(part, 'deploy')['replicas'] ?? 1);
-    if (replicas > Number(placement['max_replicas_per_node'] ?? Infinity)) {
-      removeKeys(placement, 'max_replicas_per_node');
-      tell('deploy.placement.max_replicas_per_node', `compose starts ${replicas} on one host`);
+/** Replaces keys of services that no host does as they are written, or that have no effect on one host. */
+export function replaceServiceKeys(work: ImportWork): void {
+  for (const { part, owner } of partsOf(work))
+    for (const [key, find] of rules) {
+      const [what, why, effect] = find(part, work) ?? [];
+      if (what !== undefined && why !== undefined) change(work, { owner, key }, [what, why], effect);
     }
+}
+
+/** Finds the new value of a key, the reason, and the effect; null if the key stays. */
+type Rule = (part: Part, work: ImportWork) => [what: string, why: string, effect: Effect] | null;
+
+const rules: readonly [key: string, find: Rule][] = [
+  ['profiles', withoutEmptyProfiles],
+  ['network_mode', (part) => (part['network_mode'] === 'bridge' ? ownNetwork : null)],
+  ...['network_mode', 'pid', 'ipc'].map((key): [string, Rule] => [key, (part, work) => ownNamespace(key, part, work)]),
+  ['runtime', (part) => (part['runtime'] === 'nvidia' ? reservedGpus : null)],
+  ['stop_grace_period', withShorterStop],
+  ['logging', withoutLogDriver],
+  ['cpu_count', (part) => leftOut(part, 'cpu_count', 'only Windows has it')],
+  ['cpu_percent', (part) => leftOut(part, 'cpu_percent', 'only Windows has it')],
+  ['deploy.restart_policy.max_attempts', withoutAttempts],
+  ['deploy.placement.max_replicas_per_node', withoutReplicasPerNode],
+];
+
+function leftOut(part: Part, path: string, why: string): ReturnType<Rule> {
+  const keys = path.split('.');
+  const last = keys.pop() ?? '';
+  const effect: Effect = (service) => removeKeys(partAt(service, ...keys), last);
+  return last in partAt(part, ...keys) ? ['is left out', why, effect] : null;
+}
+
+/** Nobody can choose a profile with an empty name; without another name compose starts the service always. */
+function withoutEmptyProfiles(part: Part): ReturnType<Rule> {
+  const profiles = listAt<string>(part, 'profiles');
+  const named = profiles.filter(Boolean);
+  if (named.length === 0 || named.length === profiles.length) return null;
+  return ['the empty name is left out', 'nobody can choose it', (service) => (service['profiles'] = named)];
+}
+
+/** Instead of the engine's own bridge. */
+const ownNetwork: ReturnType<Rule> = [
+  'bridge is left out',
+  'containers of all projects share it',
+  (service, { networks }) => {
+    removeKeys(service, 'network_mode');
+    service['networks'] = { default: null };
+    networks['default'] ??= {};
+  },
+];
+
+/** A service joins a container of its project by the service that it belongs to, which compose takes for a dependency. */
+function ownNamespace(key: string, part: Part, work: ImportWork): ReturnType<Rule> {
+  const written = textAt(part, key);
+  const joined = partsOf(work).find((one) => `container:${textAt(one.part, 'container_name')}` === written)?.name;
+  if (joined === undefined || written === 'container:') return null;
+  const what = `${printable(written)} is written as service:${printable(joined)}`;
+  const dependency = { condition: 'service_started', restart: true, required: true };
+  const effect: Effect = (service) => {
+    service[key] = `service:${joined}`;
+    service['depends_on'] = { [joined]: dependency, ...partAt(service, 'depends_on') };
+  };
+  return [what, 'the container belongs to the project', effect];
+}
+
+/** A host can permit GPUs by the name of the service. */
+const reservedGpus: ReturnType<Rule> = [
+  'nvidia is a reservation of all GPUs now',
+  'a host permits GPUs, but no runtimes',
+  (service) => {
+    removeKeys(service, 'runtime');
+    if ('gpus' in service) return;
+    const deploy = partAt(service, 'deploy');
+    const reservations = partAt(deploy, 'resources', 'reservations');
+    const devices = reservations['devices'] ?? [{ driver: 'nvidia', count: 'all', capabilities: ['gpu'] }];
+    const resources = { ...partAt(deploy, 'resources'), reservations: { ...reservations, devices } };
+    service['deploy'] = { ...deploy, resources };
+  },
+];
+
+/** The longest that a host waits for, in the form of compose. */
+const longestStop = `${maxGracePeriod_s / 60}m0s`;
+
+function withShorterStop(part: Part): ReturnType<Rule> {
+  const written = textAt(part, 'stop_grace_period');
+  if ((durationSeconds(written) ?? 0) <= maxGracePeriod_s) return null;
+  const what = `${printable(written)} is ${maxGracePeriod_s}s now`;
+  return [what, 'a host waits no longer', (service) => (service['stop_grace_period'] = longestStop)];
+}
+
+/** Log drivers that send logs elsewhere: the engine keeps them on the host. */
+function withoutLogDriver(part: Part): ReturnType<Rule> {
+  const driver = textAt(partAt(part, 'logging'), 'driver');
+  if (/^(json-file|local|journald|none)?$/.test(driver)) return null;
+  const what = `the driver ${printable(driver)} is left out`;
+  return [what, 'no host permits it; the logs stay on the host', (service) => removeKeys(service, 'logging')];
+}
+
+function withoutAttempts(part: Part): ReturnType<Rule> {
+  const isOnFailure = !/^(any)?$/.test(textAt(partAt(part, 'deploy', 'restart_policy'), 'condition'));
+  const why = 'an engine counts attempts only on failure';
+  return isOnFailure ? null : leftOut(part, 'deploy.restart_policy.max_attempts', why);
+}
+
+function withoutReplicasPerNode(part: Part): ReturnType<Rule> {
+  const replicas = Number(partAt(part, 'deploy')['replicas'] ?? 1);
+  const most = Number(partAt(part, 'deploy', 'placement')['max_replicas_per_node'] ?? Infinity);
+  const why = `compose starts ${replicas} on one host`;
+  return replicas > most ? leftOut(part, 'deploy.placement.max_replicas_per_node', why) : null;
+}
+
+/** Leaves out the owner of a mounted file that everybody may read: compose changes no owner. */
+export function removeOwners(work: ImportWork): void {
+  for (const { part, owner } of partsOf(work))
     for (const section of ['configs', 'secrets'] as const)
-      for (const reference of listAt<Part>(part, section))
-        if ('file' in partAt(work.model[section], textAt(reference, 'source')))
-          removeOwner(work, { reference, owner, section });
-  }
-}
-
-/** Owner and mode of a mounted file that everybody may read and nobody runs. */
-function removeOwner(
-  work: ImportWork,
-  { reference, owner, section }: { reference: Part; owner: string; section: string },
-): void {
-  const written = reference['mode'];
-  const mode = typeof written === 'string' ? modeOf(written) : ((written ?? 0o444) as number);
-  if (mode === null || (mode & 0o444) !== 0o444) return;
-  for (const key of ['uid', 'gid']) {
-    if (!removeKeys(reference, key)) continue;
-    const shown = written === undefined ? '' : ` (0${mode.toString(8)})`;
-    const why = `everybody may read the file${shown}, and compose changes no owner`;
-    tellChange(work, { owner, key: `${section}.${key}` }, ['is left out', why]);
-  }
-}
-
-/** Takes the empty names out of `profiles` that have others: nobody can choose such a profile. */
-export function removeEmptyProfiles(work: ImportWork): void {
-  for (const { part, owner } of servicesOf(work)) {
-    const profiles = listAt<string>(part, 'profiles');
-    const named = profiles.filter(Boolean);
-    if (named.length === 0 || named.length === profiles.length) continue;
-    part['profiles'] = named;
-    tellChange(work, { owner, key: 'profiles' }, ['the empty name is left out', 'nobody can choose it']);
-  }
-}
-
-/** Takes out log drivers that send logs elsewhere: the engine keeps them on the host. */
-export function removeLogDrivers(work: ImportWork): void {
-  for (const { part, owner } of servicesOf(work)) {
-    const driver = textAt(partAt(part, 'logging'), 'driver');
-    if (/^(json-file|local|journald|none)?$/.test(driver)) continue;
-    removeKeys(part, 'logging');
-    const what = `the driver ${printable(driver)} is left out`;
-    tellChange(work, { owner, key: 'logging' }, [what, 'no host permits it; the logs stay on the host']);
-  }
-}
-
-/** Shortens stop grace periods to the longest that a host waits for. */
-export function shortenStopPeriods(work: ImportWork): void {
-  for (const { part, owner } of servicesOf(work)) {
-    const written = textAt(part, 'stop_grace_period');
-    if ((durationSeconds(written) ?? 0) <= maxGracePeriod_s) continue;
-    part['stop_grace_period'] = `${maxGracePeriod_s}s`;
-    const what = `${printable(written)} is ${maxGracePeriod_s}s now`;
-    tellChange(work, { owner, key: 'stop_grace_period' }, [what, 'a host waits no longer']);
-  }
+      for (const { source, mode: written, ...reference } of listAt<Part>(part, section)) {
+        const mode = typeof written === 'string' ? modeOf(written) : ((written ?? 0o444) as number);
+        const isFile = 'file' in partAt(work.model[section], String(source));
+        if (!isFile || mode === null || (mode & 0o444) !== 0o444) continue;
+        const shown = written === undefined ? '' : ` (0${mode.toString(8)})`;
+        const why = `everybody may read the file${shown}, and compose changes no owner`;
+        for (const key of ['uid', 'gid'].filter((each) => each in reference))
+          change(work, { owner, key: `${section}.${key}` }, ['is left out', why], (service) => {
+            for (const one of listAt<Part>(service, section)) if (one['source'] === source) removeKeys(one, key);
+          });
+      }
 }
 
 const place = { owner: 'manifest', key: 'profiles' };
 
 /** The chosen profiles that services have; `*` chooses all, as it does for compose. Reports inactive services. */
 export function chooseProfiles(work: ImportWork): string[] {
-  const known = [...new Set(servicesOf(work).flatMap(({ part }) => listAt<string>(part, 'profiles')))];
+  const known = [...new Set(partsOf(work).flatMap(({ part }) => listAt<string>(part, 'profiles')))];
   const { names, by } = work.choices.profiles;
   const chosen = known.filter((name) => names.includes(name) || names.includes('*'));
   for (const name of names.filter((one) => one !== '*' && !known.includes(one)))
     leaveUndecided(work, place, [`no service has the profile ${printable(name)}`, `take it out of ${by}`]);
-  if (chosen.length > 0) tellChange(work, place, [printable(chosen.join(', ')), `chosen by ${by}`]);
+  if (chosen.length > 0) change(work, place, [printable(chosen.join(', ')), `chosen by ${by}`]);
   work.report.inactive_profiles.push(...known.filter((name) => !chosen.includes(name)));
   return chosen;
-}
-
-/**
- * Leaves services with a read-only filesystem to decide that have a config or secret which is not a file: compose copies it
- * into the container, which the engine refuses.
- */
-export function findReadOnlyServices(work: ImportWork): void {
-  for (const { part, owner } of servicesOf(work))
-    for (const section of part['read_only'] === true ? (['secrets', 'configs'] as const) : [])
-      for (const source of listAt<Part>(part, section).map((reference) => textAt(reference, 'source'))) {
-        const content = partAt(work.model[section], source);
-        if ('file' in content || !('environment' in content || 'content' in content)) continue;
-        leaveUndecided(work, { owner, key: 'read_only' }, [
-          `compose cannot copy the ${section.slice(0, -1)} ${printable(source)} into it`,
-          'leave read_only out, or give the service its content by a file or by environment',
-        ]);
-      }
 }
 
 /** Gives services the images that were chosen or pinned, and takes `build` out where there is an image. */
 export function replaceBuilds(work: ImportWork): void {
   const { images, pins } = work.choices;
-  for (const { name, owner, part } of servicesOf(work)) {
-    const at: Place = { owner, key: 'image' };
+  const built = 'hosts run images and do not build them';
+  for (const { name, owner, part } of partsOf(work)) {
     const pin = pins?.get(name);
-    const image = pin !== undefined && 'reference' in pin ? pin.reference : images.get(name);
-    if (image !== undefined) {
-      part['image'] = image.replaceAll('$', '$$$$');
+    const chosen = pin !== undefined && 'reference' in pin ? pin.reference : images.get(name);
+    const at = { owner, key: 'image' };
+    if (chosen !== undefined) {
       const why = pin === undefined ? 'it was chosen' : 'that is its digest now';
-      tellChange(work, at, [visible(image), why]);
+      change(work, at, [visible(chosen), why], (service) => (service['image'] = chosen.replaceAll('$', '$$$$')));
     }
     if (pin !== undefined && 'fault' in pin)
       leaveUndecided(work, at, [`it is not pinned: ${pin.fault}`, 'write its digest into the compose file']);
-    removeBuild({ name, owner, part }, work);
-  }
-}
-
-function removeBuild({ name, owner, part }: Service, work: ImportWork): void {
-  if (part['build'] === undefined) return;
-  const isLacking = part['image'] === undefined;
-  const why = 'hosts run images and do not build them';
-  if (isLacking)
-    leaveUndecided(work, { owner, key: 'build' }, [
-      why,
-      `--image ${name}=REFERENCE with the image that its build pushes`,
-    ]);
-  else
-    tellChange(work, { owner, key: 'build' }, [`is left out; push the image ${printable(textAt(part, 'image'))}`, why]);
-  removeKeys(part, 'develop', ...(isLacking ? [] : ['build']));
-}
-
-/** Reserves GPUs for the services of NVIDIA's runtime, which a host can permit by the name of the service. */
-export function replaceGpuRuntime(work: ImportWork): void {
-  for (const { part, owner } of servicesOf(work)) {
-    if (part['runtime'] !== 'nvidia') continue;
-    removeKeys(part, 'runtime');
-    const deploy = partAt(part, 'deploy');
-    const reservations = partAt(deploy, 'resources', 'reservations');
-    const devices = reservations['devices'] ?? [{ driver: 'nvidia', count: 'all', capabilities: ['gpu'] }];
-    const resources = { ...partAt(deploy, 'resources'), reservations: { ...reservations, devices } };
-    if (!('gpus' in part)) part['deploy'] = { ...deploy, resources };
-    const what = 'nvidia is a reservation of all GPUs now';
-    tellChange(work, { owner, key: 'runtime' }, [what, 'a host permits GPUs, but no runtimes']);
+    if (part['build'] === undefined) continue;
+    const cure = `--image ${name}=REFERENCE with the image that its build pushes`;
+    const what = `is left out; push the image ${printable(textAt(part, 'image'))}`;
+    if (part['image'] === undefined) leaveUndecided(work, { owner, key: 'build' }, [built, cure]);
+    else change(work, { owner, key: 'build' }, [what, built], (service) => removeKeys(service, 'build', 'develop'));
   }
 }

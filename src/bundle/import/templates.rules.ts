@@ -1,17 +1,17 @@
+import { posix } from 'node:path';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { printable } from '../../core/text.rules.ts';
+import { isBelow } from '../policy/policyHost.rules.ts';
 import {
+  change,
   directoryOf,
   type ImportWork,
   joinPath,
   leaveUndecided,
-  normalizeRelative,
   type Place,
   type ProjectTree,
-  tellChange,
   unescapeDollars,
 } from './importWork.rules.ts';
-import { isBelow } from '../policy/policyHost.rules.ts';
 import { isPart, type Model, type Part } from './model.rules.ts';
 
 /** A project in the words of compose, once for each set of values. */
@@ -133,6 +133,7 @@ interface Merging extends Renderings {
   work: ImportWork;
   /** Finds a marker. */
   pattern: RegExp | null;
+  isSecret: (name: string) => boolean;
 }
 
 /** The model with variables in place of their values, and with paths as the project means them. */
@@ -141,19 +142,17 @@ export function templateOf(renderings: Renderings, work: ImportWork): Model {
   const found = [...markers.keys()]
     .map((marker) => marker.replaceAll('.', '\\.'))
     .toSorted((one, other) => other.length - one.length);
-  const merging = { ...renderings, work, pattern: found.length === 0 ? null : new RegExp(found.join('|'), 'g') };
+  const isSecret = (name: string) => work.register.secrets.has(name) || work.register.isSecret(name);
+  const pattern = found.length === 0 ? null : new RegExp(found.join('|'), 'g');
+  const merging = { ...renderings, work, isSecret, pattern };
   for (const name of unmarked)
-    if (!isReservedVariable(name) && !isSecretIn(name, merging))
-      tellChange(work, { owner: 'project', key: 'variables' }, [
-        `${name} is written out`,
-        'compose takes no other kind of value in its place',
-      ]);
+    if (!isReservedVariable(name) && !isSecret(name))
+      change(work, ofProject, [`${name} is written out`, 'compose takes no other kind of value in its place']);
   return merged([actual, marked, known, plain], [], merging) as Model;
 }
 
-function isSecretIn(name: string, { work, values }: Merging): boolean {
-  return work.register.isSecret(name, values.get(name) ?? null);
-}
+/** Where reports name variables. */
+export const ofProject: Place = { owner: 'project', key: 'variables' };
 
 type Values = [actual: unknown, marked: unknown, known: unknown, plain: unknown];
 
@@ -190,14 +189,12 @@ function mergedList(
   const [marked] = others;
   const lists = others.map((other) => (Array.isArray(other) && other.length === actual.length ? other : actual));
   const isAlike = !Array.isArray(marked) || marked.length === actual.length;
-  const secret = [...merging.values].find(
-    ([name, value]) => /\s/.test(value) && isSecretIn(name, merging) && actual.join(' ').includes(escapeDollars(value)),
-  );
-  if (!isAlike && secret !== undefined) {
-    leaveUndecided(merging.work, placeOf(path), [
-      `\${${secret[0]}} is several words`,
-      'write each word as an item of a list',
-    ]);
+  const isWords = ([name, value]: [string, string]) =>
+    /\s/.test(value) && merging.isSecret(name) && actual.join(' ').includes(escapeDollars(value));
+  const [secret] = isAlike ? [] : ([...merging.values].find(isWords) ?? []);
+  if (secret !== undefined) {
+    const told: [string, string] = [`\${${secret}} is several words`, 'write each word as an item of a list'];
+    leaveUndecided(merging.work, placeOf(path), told);
     return (marked as unknown[]).map((item) => partsOf(item, merging).map(reference).join(''));
   }
   if (!isAlike) tellWrittenOut(merging, placeOf(path));
@@ -207,7 +204,7 @@ function mergedList(
 }
 
 function tellWrittenOut({ work }: Merging, place: Place): void {
-  tellChange(work, place, ['a variable in it is written out', 'its value decides more than the text']);
+  change(work, place, ['a variable in it is written out', 'its value decides more than the text']);
 }
 
 function mergedLeaf([actual, marked, known, plain]: Values, path: readonly string[], merging: Merging): unknown {
@@ -224,11 +221,11 @@ function mergedLeaf([actual, marked, known, plain]: Values, path: readonly strin
     return isPathAt(path) ? literal : withoutSecretValues(withOwnNames(literal, merging), all, merging);
   }
   const shown = printable(names.map((name) => `\${${name}}`).join(''));
-  const lacking = names.find((name) => isSecretIn(name, merging) || open.has(name) || demanded.has(name));
+  const lacking = names.find((name) => merging.isSecret(name) || open.has(name) || demanded.has(name));
   if (lacking !== undefined)
     leaveUndecided(work, place, [`${shown} has no value that may be written out`, `--variable ${lacking}=VALUE`]);
   else if (names.length > 0)
-    tellChange(work, place, [
+    change(work, place, [
       `${shown} is written out as ${printable(String(literal))}`,
       'a variable must not decide a name, a path or a privilege over the host',
     ]);
@@ -278,9 +275,9 @@ function writtenText([actual, marked, known]: readonly unknown[], merging: Mergi
     const { name } = part;
     if (isSet(name)) return [supplied(name, value(`\${${name}}`), merging, place), value(`\${${name}}`)];
     const text = groups.shift() ?? '';
-    if (demanded.has(name)) return [`\${${name}:?}`, text];
-    const written = open.has(name) && text === '' ? `\${${name}}` : `\${${name}:-${text}}`;
-    return [isReservedVariable(name) ? text && supplied(name, text, merging, place) : written, value(text)];
+    if (demanded.has(name)) return [merging.isSecret(name) ? `\${${name}}` : `\${${name}:?}`, text];
+    if (isReservedVariable(name)) return [text && supplied(name, text, merging, place), value(text)];
+    return [open.has(name) && text === '' ? `\${${name}}` : withDefault(name, text, merging), value(text)];
   });
   const isReadable = pieces.every(
     ([written]) =>
@@ -291,13 +288,22 @@ function writtenText([actual, marked, known]: readonly unknown[], merging: Mergi
     : null;
 }
 
+/** A variable with its default; a secret loses a default that the project's files contain. */
+function withDefault(name: string, text: string, { work, values, isSecret }: Merging): string {
+  const isWritten = text !== '' && !/(?<!\$)\$\{/.test(text);
+  if (!isSecret(name) || !(isWritten || values.has(name))) return `\${${name}:-${text}}`;
+  const why = 'its value is a secret, and a bundle holds none';
+  if (isWritten) change(work, ofProject, [`\${${name}} has no default now`, why]);
+  return `\${${name}}`;
+}
+
 /** A variable in a text; one with a reserved name is written out, or has another name if it is a secret. */
 function supplied(name: string, value: string, merging: Merging, place: Place): string {
-  const { work } = merging;
+  const { work, isSecret } = merging;
   if (!isReservedVariable(name)) return `\${${name}}`;
-  const other = isSecretIn(name, merging) ? secretReference(name, unescapeDollars(value), merging) : value;
-  const what = isSecretIn(name, merging) ? `is ${other} now` : `is written out as ${printable(other)}`;
-  tellChange(work, place, [`\${${name}} ${what}`, `${name} is reserved`]);
+  const other = isSecret(name) ? secretReference(name, unescapeDollars(value), merging) : value;
+  const what = isSecret(name) ? `is ${other} now` : `is written out as ${printable(other)}`;
+  change(work, place, [`\${${name}} ${what}`, `${name} is reserved`]);
   return other;
 }
 
@@ -314,7 +320,7 @@ function withoutSecretValues(actual: unknown, names: readonly string[], merging:
   if (typeof actual !== 'string') return actual;
   return names.reduce((text, name) => {
     const value = merging.values.get(name) ?? '';
-    if (value.length < shortestSecret || !isSecretIn(name, merging)) return text;
+    if (value.length < shortestSecret || !merging.isSecret(name)) return text;
     return text.replaceAll(escapeDollars(value), () => secretReference(name, value, merging));
   }, actual);
 }
@@ -348,16 +354,11 @@ function isPathAt(path: readonly string[]): boolean {
 /** An absolute path as the project means it: relative to its directory, in a home, or on the host. */
 function pathOf(path: string, plain: unknown, { root, home }: Merging): string {
   if (!path.startsWith('/')) return path;
-  if (path === root) return '.';
-  if (isBelow(path, root)) return `./${path.slice(root.length + 1)}`;
+  const relative = posix.relative(root, path);
+  if (relative === '') return '.';
+  if (isBelow(path, root)) return `./${relative}`;
   if (path === home || isBelow(path, home)) return `~${path.slice(home.length)}`;
-  if (typeof plain !== 'string' || plain.startsWith('/')) return path;
-  const [from, to] = [root, path].map((each) => each.split('/'));
-  const shared = from?.findIndex((part, index) => part !== to?.[index]) ?? -1;
-  const above = shared < 0 ? 0 : (from?.length ?? 0) - shared;
-  return normalizeRelative(
-    [...Array.from({ length: above }, () => '..'), ...(to?.slice(shared < 0 ? 0 : shared) ?? [])].join('/'),
-  );
+  return typeof plain !== 'string' || plain.startsWith('/') ? path : relative;
 }
 
 const literalServiceKeys = (

@@ -27,9 +27,10 @@ import {
   shellWord,
 } from '../../bundle/import/importProject.rules.ts';
 import type { ImportChoices, Renamed } from '../../bundle/import/importWork.rules.ts';
+import { partAt } from '../../bundle/import/model.rules.ts';
 import { readManifestText } from '../../bundle/readBundle.ts';
-import { collectBytes } from '../../core/streams.ts';
 import { diskFault } from '../../core/errors.rules.ts';
+import { send } from '../../core/httpClient.ts';
 import { untrustedOf } from '../../core/certificateAuthorities.ts';
 import { closeAgents } from '../../core/connector.ts';
 import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.ts';
@@ -39,7 +40,7 @@ import { parseManifest } from '../../api/manifest.rules.ts';
 import { type Login, pinImages, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
 import { contextOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { download, timeout } from '../core/client.ts';
+import { timeout } from '../core/client.ts';
 import { createProxyAgents } from '../core/proxyAgents.ts';
 import { CtlError, exits, usageError, withBundleFaults } from '../core/ctlError.ts';
 import { collectOption } from '../core/input.ts';
@@ -95,11 +96,9 @@ export function addBundleImport(bundle: Command, run: Run): void {
 
 export async function importBundle(session: Session, [path]: [string], options: ImportOptions): Promise<Result> {
   return withBundleFaults(async () => {
-    const { directory, file } = await placesOf(path);
-    const out = options.out === undefined ? null : resolve(options.out);
     const compose = await composeOf(options, session);
-    const source = await readSource({ directory, file, out, options }, compose);
-    const { project, target } = source;
+    const source = await readSource(path, options, compose);
+    const { project, target, read } = source;
     if (options.check === true)
       return checkBundle({ ...source, bundle: await writtenBundle(source, options) }, compose);
     if (!(await isFree(target)))
@@ -112,13 +111,13 @@ export async function importBundle(session: Session, [path]: [string], options: 
     await writeImportedBundle(target, { bundle, project }, signal);
     const differences = await compareAndMark({ ...source, bundle }, compose);
     const verdict = await judgeImportedBundle(target, limits, signal);
-    const existing = bundle.report.renamed.length === 0 ? null : await namesOnEngine(session.io.env);
-    const renamed = bundle.report.renamed.map((one) =>
-      one.kind === 'directory' && !one.from.startsWith('~') ? { ...one, from: resolve(directory, one.from) } : one,
-    );
-    const imported = { directory: target, source: directory, bundle, differences, renamed, existing, ...verdict };
-    const isDone = [bundle.report.undecided, verdict.plan.refusals, differences].every((list) => list.length === 0);
     const { manifest, composeFiles, copies, report } = bundle;
+    const existing = report.renamed.length === 0 ? null : await namesOnEngine(session.io.env);
+    const renamed = report.renamed.map((one) =>
+      one.kind === 'directory' && !one.from.startsWith('~') ? { ...one, from: resolve(read.directory, one.from) } : one,
+    );
+    const imported = { directory: target, source: read.directory, bundle, differences, renamed, existing, ...verdict };
+    const isDone = [report.undecided, verdict.plan.refusals, differences].every((list) => list.length === 0);
     const files = ['manifest.json', ...composeFiles.keys(), ...copies.keys()];
     const leftOut = { count: project.leftOut.size, paths: [...project.leftOut] };
     return {
@@ -180,13 +179,6 @@ async function placesOf(source: string): Promise<{ directory: string; file: stri
   return stats.isDirectory() ? { directory: path, file: null } : { directory: dirname(path), file: basename(path) };
 }
 
-interface SourceRequest {
-  directory: string;
-  file: string | null;
-  out: string | null;
-  options: ImportOptions;
-}
-
 /** A project that was read, and the bundle that it makes. */
 interface Source {
   bundle: ImportedBundle;
@@ -199,11 +191,12 @@ interface Source {
   importAgain: (pins: ImportChoices['pins']) => ImportedBundle;
 }
 
-async function readSource({ directory, file, out, options }: SourceRequest, compose: ComposeProgram): Promise<Source> {
-  const inProject = (path: string) => relative(directory, resolve(directory, path)) || '.';
-  const { env, variable = [], secret = [] } = options;
-  const isSecret = (key: string) =>
-    secret.includes(key) || (isSecretName(key) && !variable.some(([name]) => name === key));
+async function readSource(path: string, options: ImportOptions, compose: ComposeProgram): Promise<Source> {
+  const { directory, file } = await placesOf(path);
+  const { env, variable = [], secret = [], image = [], profile, keepVolumes = false } = options;
+  const inProject = (one: string) => relative(directory, resolve(directory, one)) || '.';
+  const variables = new Map(variable);
+  const secrets = new Set(secret);
   const read: ProjectSource = {
     directory,
     files: options.file?.map(inProject) ?? (file === null ? [] : [file]),
@@ -215,15 +208,22 @@ async function readSource({ directory, file, out, options }: SourceRequest, comp
     if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
   };
   validate({ ...{ schema: 1, name: 'x', env, version: '1', sequence: 1, secrets: [] }, compose: ['compose.yaml'] });
+  const out = options.out === undefined ? null : resolve(options.out);
   const project = openDiskProject(directory, out ?? '');
-  const found = await readProject(compose, { source: read, tree: project, env, isSecret });
+  const isSecret = (key: string) => secrets.has(key) || (isSecretName(key) && !variables.has(key));
+  const found = await readProject(compose, read, project, { env, isSecret });
   if ('problem' in found) {
     const message = `compose cannot read the project: ${found.problem}`;
     throw new CtlError({ exit: exits.failed, code: 'SOURCE_INVALID', message });
   }
   const name = options.name ?? found.name;
-  const names = { name, envFile: envFileOf(read), projectName: found.name, profiles: found.profiles };
-  const choices = choicesOf(options, names);
+  const envFile = envFileOf(read);
+  const choices: ImportChoices = {
+    ...{ name, env, keepVolumes, envFile, projectName: found.name, images: new Map(image), secrets, variables },
+    profiles: profile
+      ? { names: profile, by: '--profile' }
+      : { names: found.profiles, by: `COMPOSE_PROFILES of ${envFile}` },
+  };
   const importAgain = (pins: ImportChoices['pins']) =>
     importProject(found, project, { ...choices, ...(pins && { pins }) });
   const bundle = importAgain(undefined);
@@ -238,19 +238,6 @@ async function pinned({ bundle, importAgain }: Source, { io }: Session): Promise
   } finally {
     registries.close();
   }
-}
-
-function choicesOf(
-  { env, profile, image = [], keepVolumes = false, secret = [], variable = [] }: ImportOptions,
-  { profiles, ...names }: Pick<ImportChoices, 'name' | 'envFile' | 'projectName'> & { profiles: string[] },
-): ImportChoices {
-  return {
-    ...{ ...names, env, keepVolumes },
-    profiles: profile
-      ? { names: profile, by: '--profile' }
-      : { names: profiles, by: `COMPOSE_PROFILES of ${names.envFile}` },
-    ...{ images: new Map(image), secrets: new Set(secret), variables: new Map(variable) },
-  };
 }
 
 function collectPair(text: string, previous: [string, string][] = []): [string, string][] {
@@ -341,51 +328,36 @@ function openRegistries(environment: NodeJS.ProcessEnv): RegistryAccess & { clos
   const agents = createProxyAgents(contextOf(null), environment);
   return {
     loginOf: readDockerLogins(environment),
-    get: async (url, headers) => {
-      let body: Buffer = Buffer.alloc(0);
-      try {
-        const answer = await download({ url, method: 'GET', headers, agents, timeout }, async (bytes) => {
-          body = await collectBytes(bytes, limit);
-        });
-        return answer.status === 200 ? { ...answer, body } : answer;
-      } catch (error) {
+    get: (url, headers) =>
+      send({ url, method: 'GET', headers, agents, timeout, maxBytes }).catch((error: unknown) => {
         // got's errors hold the login
         const { code = 'no answer' } = error as NodeJS.ErrnoException;
         const untrusted = untrustedOf(error);
         const reason = untrusted && `${untrusted.problem}: ${certificateCure(untrusted, systemAuthorities)}`;
         throw new RegistryError(`${url.host} cannot be reached (${reason ?? code})`);
-      }
-    },
+      }),
     close: () => closeAgents(agents),
   };
 }
 
 /** A manifest has some kilobytes; registries accept at most 4 MiB. */
-const limit = { maxBytes: 4 * 2 ** 20, tooLarge: () => Object.assign(new Error('too large'), { code: 'TOO_LARGE' }) };
-
-const maxBytes = 1_048_576;
+const maxBytes = 4 * 2 ** 20;
 
 /** The logins that `docker login` stored in its own file, by registry; logins in a credential helper are not found. */
 export function readDockerLogins(environment: NodeJS.ProcessEnv): (registry: string) => Login | null {
-  const auths = readAuths(join(environment['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json'));
+  const config = readJson(join(environment['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json'));
   return (registry) => {
-    const name = registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry;
-    const auth = Object.hasOwn(auths, name) ? auths[name]?.auth : undefined;
-    return typeof auth === 'string' ? decoded(auth) : null;
+    const { auth } = partAt(config, 'auths', registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry);
+    const text = typeof auth === 'string' ? Buffer.from(auth, 'base64').toString('utf8') : '';
+    const [, user, password] = /^([^:]+):(.*)$/s.exec(text) ?? [];
+    return user === undefined || password === undefined ? null : { user, password };
   };
 }
 
-function readAuths(file: string): Record<string, { auth?: unknown } | undefined> {
+function readJson(file: string): unknown {
   try {
-    const { auths } = Object(JSON.parse(readRegularFile(file, maxBytes).toString('utf8'))) as { auths?: unknown };
-    return Object(auths) as Record<string, { auth?: unknown }>;
+    return JSON.parse(readRegularFile(file, maxBytes).toString('utf8'));
   } catch {
-    return {};
+    return null;
   }
-}
-
-function decoded(auth: string): Login | null {
-  const text = Buffer.from(auth, 'base64').toString('utf8');
-  const at = text.indexOf(':');
-  return at < 1 ? null : { user: text.slice(0, at), password: text.slice(at + 1) };
 }
