@@ -33,16 +33,16 @@ async function shop(manifest: object = {}): Promise<string> {
 }
 
 /** Runs a tick of each host whenever the command sleeps: it applies what is desired of it. */
-async function tick(): Promise<void> {
+async function tick(working = hosts): Promise<void> {
   await advanceRollouts(at.service.deps, new AbortController().signal);
-  for (const host of hosts) {
+  for (const host of working) {
     const { body } = await host.checkIn();
     await host.checkIn({ applied_sha: body['desired_sha'] as string });
   }
   await advanceRollouts(at.service.deps, new AbortController().signal);
 }
 
-const deploy = (args: string[], onSleep: () => unknown = tick, more: object = {}) =>
+const deploy = (args: string[], onSleep: () => unknown = () => tick(), more: object = {}) =>
   at.deployer.run(['deploy', ...args], { clock: sleeplessClock(onSleep), ...more });
 
 it('packs, pushes, promotes and waits, and makes no second bundle of the same files', async () => {
@@ -84,16 +84,16 @@ it('imports a compose project that leaves nothing to decide, and stops at one th
   await writeFile(join(dir, 'compose.yaml'), 'services: {}\n');
   await reads({ image: 'app:1' });
   const surroundings = { env: { ...at.deployer.home.env, PATH } };
-  expect(await deploy([dir], tick, surroundings)).toMatchObject({
+  expect(await deploy([dir], undefined, surroundings)).toMatchObject({
     exit: 2,
     stderr: expect.stringContaining('NAME_INVALID') as string,
   });
-  expect(await deploy([dir, env], tick, surroundings)).toMatchObject({
+  expect(await deploy([dir, env], undefined, surroundings)).toMatchObject({
     exit: 0,
     stdout: expect.stringContaining('2 of 2 hosts run') as string,
   });
   await reads({ build: '.' });
-  expect(await deploy([dir, env], tick, surroundings)).toMatchObject({
+  expect(await deploy([dir, env], undefined, surroundings)).toMatchObject({
     exit: 1,
     stderr: expect.stringMatching(
       /IMPORT_UNFINISHED: .*\n(.*\n)*.*left to decide\n(.*\n)* {2}→ `deployctl bundle import /,
@@ -101,22 +101,67 @@ it('imports a compose project that leaves nothing to decide, and stops at one th
   });
 });
 
+/** Runs a tick of each host, in which it fails. */
+async function fail(failing = hosts): Promise<void> {
+  await tick(hosts.filter((host) => !failing.includes(host)));
+  for (const host of failing) {
+    const { body } = await host.checkIn();
+    await host.report('failed', {
+      desired_sha: body['desired_sha'] as string,
+      reason: 'retry:2',
+      code: 'UP_FAILED',
+      detail: 'rc=1',
+      output_tail: '\u001b[1;31mweb:\u001b[0m no such table\n',
+    });
+  }
+  await advanceRollouts(at.service.deps, new AbortController().signal);
+}
+
 it('shows reason and output of every host that fails, and the way back', async () => {
-  const fail = async () => {
-    for (const host of hosts) {
-      const { body } = await host.checkIn();
-      await host.report('failed', {
-        desired_sha: body['desired_sha'] as string,
-        code: 'UP_FAILED',
-        detail: 'rc=1',
-        output_tail: 'web: no such table\n',
-      });
-    }
-  };
-  const { exit, stderr } = await deploy([await shop()], fail);
+  const { exit, stderr } = await deploy([await shop()], () => fail());
   expect(exit).toBe(1);
   expect(stderr.match(/^ {2}.*: failed: UP_FAILED: rc=1\n {4}web: no such table$/gm)).toHaveLength(2);
   expect(stderr).toMatch(new RegExp(`\n {2}→ \`deployctl rollback ${env}\` returns to the previous bundle\n$`));
+});
+
+it.each<[string, string[]]>([
+  ['at once', []],
+  ['in a wave', ['--wave', '2', '--soak', '0', '--max-failures', '1']],
+])(
+  'shows the earlier failure of a bundle that is deployed again %s, with the next try, and waits',
+  async (_how, waves) => {
+    const dir = await shop();
+    expect(await deploy([dir, ...waves], () => fail(hosts.slice(1)))).toMatchObject({ exit: 1 });
+    const line = / failed with this bundle before: UP_FAILED: rc=1; it tries again at 20\S+Z \(in [34]m\)\n/g;
+    const late = await deploy([dir, ...waves, '--timeout', '10'], () => undefined);
+    expect([late.exit, late.stderr.match(line)?.length]).toEqual([1, 1]);
+    expect(late.stderr).toContain('TIMEOUT: still waiting for 1 host\n');
+    expect(await deploy([dir, ...waves])).toMatchObject({ exit: 0 });
+  },
+);
+
+it.each(['a directory', 'a digest'])('promotes nothing of %s while secrets of the bundle are missing', async (what) => {
+  const secretOf = (name: string, key: string, more: object = {}) => ({
+    ...{ var: name, path: `deployd/data/${env}/see/${key}`, field: 'value', ...more },
+  });
+  const set = (key: string) => at.deployer.run(['secret', 'set', env, key], { stdin: 'x' });
+  const lacking = [secretOf('DB', 'db', { field: 'password' }), secretOf('B', 'old', { version: 2 })];
+  const dir = await shop({ secrets: [secretOf('A', 'there'), ...lacking] });
+  for (const key of ['there', 'old']) expect(await set(key)).toMatchObject({ exit: 0 });
+  const out = join(parent, `${env}.tar.gz`);
+  const { sha256 } = await at.deployer.json(['bundle', 'pack', dir, '--out', out]);
+  if (what === 'a digest') await at.deployer.run(['push', out]);
+  const place = what === 'a digest' ? String(sha256) : dir;
+  const { exit, stderr } = await deploy([place]);
+  expect(exit).toBe(1);
+  expect(stderr).toMatch(
+    new RegExp(
+      `SECRETS_MISSING: .* db, old in version 2 \\(the newest is 1\\); nothing was promoted\n {2}→ \`deployctl secret set ${env} db --field password\`\n {2}→ .* old --field value\`\n {2}→ then \`deployctl deploy [0-9a-f]{12} ${env}\`\n$`,
+    ),
+  );
+  expect((await at.viewer.json(`env show ${env}`))['desired_sha']).toBeNull();
+  for (const key of ['db', 'old']) await set(key);
+  expect(await deploy([place])).toMatchObject({ exit: 0 });
 });
 
 it.each<[string, string[], number, RegExp]>([
