@@ -88,3 +88,8 @@ export function isDeferralReason(reason: string): boolean {
 
 /** Codes in error bodies of the tenancy service that the agent acts on (spec §10); every other code is only shown. */
 export const tenancyErrorCodes = { envMismatch: 'AGENT_ENV_MISMATCH', cloned: 'HOST_CLONED' } as const;
+
+/** Milliseconds that a host waits after a bundle has failed so many times: 1, 2, 4 … 30 minutes. */
+export function retryPauseMs(failures: number): number {
+  return Math.min(2 ** (failures - 1), 30) * 60_000;
+}

@@ -1,4 +1,4 @@
-import { maxIdleTickS, maxIntervalJitterS } from '../../api/checkIn.rules.ts';
+import { maxIdleTickS, maxIntervalJitterS, retryPauseMs } from '../../api/checkIn.rules.ts';
 import type { CheckInBackoff, FailingBundle } from '../state/state.rules.ts';
 
 /**
@@ -84,18 +84,14 @@ const maxRetryAfterS = 3600;
 /** Spreads hosts with the same Retry-After date over a minute. */
 const maxRetryAfterJitterS = 60;
 
-const MINUTE_MS = 60_000;
-
-const MAX_BACKOFF_MINUTES = 30;
-
-/** Retry backoff after another failure: 1, 2, 4 … 30 minutes; a new sha starts at 1. */
+/** Retry backoff after another failure; a new sha starts with the shortest one. */
 export function recordFailure(
   before: FailingBundle | null,
   { sha, line }: { sha: string; line: string },
   now: Date,
 ): FailingBundle {
   const count = before?.sha === sha ? before.count + 1 : 1;
-  return { sha, count, retry_at: new Date(now.getTime() + backoffMs(count)).toISOString(), line };
+  return { sha, count, retry_at: new Date(now.getTime() + retryPauseMs(count)).toISOString(), line };
 }
 
 /**
@@ -105,9 +101,5 @@ export function recordFailure(
 export function secondsUntilRetry(failing: FailingBundle | null, sha: string | null, now: Date): number {
   if (failing?.sha !== sha) return 0;
   const leftMs = Date.parse(failing.retry_at) - now.getTime();
-  return leftMs > backoffMs(failing.count) ? 0 : Math.max(0, Math.ceil(leftMs / 1000));
-}
-
-function backoffMs(count: number): number {
-  return Math.min(2 ** (count - 1), MAX_BACKOFF_MINUTES) * MINUTE_MS;
+  return leftMs > retryPauseMs(failing.count) ? 0 : Math.max(0, Math.ceil(leftMs / 1000));
 }

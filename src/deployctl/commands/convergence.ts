@@ -1,3 +1,4 @@
+import { retryPauseMs } from '../../api/checkIn.rules.ts';
 import { type Api, path } from '../core/client.ts';
 import { CtlError } from '../core/ctlError.ts';
 import { describeHost, formatTime, hostLabel, shortSha } from '../core/table.ts';
@@ -118,6 +119,21 @@ export function failureOf({ last_report: report, desired_sha, desired_since }: B
   return isEarlier ? null : report;
 }
 
+/** The failure of a host with its desired bundle from before the promotion: the bundle was promoted again. */
+export function earlierFailureOf(host: BackendDetails): ReceivedReport | null {
+  const report = newestFailure(host);
+  return report?.desired_sha === host.desired_sha && failureOf(host) === null ? report : null;
+}
+
+/** When a host tries the bundle of a failure again; a refused or unhealthy bundle is checked in each tick. */
+export function formatRetry({ outcome, reason, received_at }: ReceivedReport, nowMs: number): string {
+  const [hasCount, count = '0'] = /^(?:sha_changed|retry:(\d{1,9}))$/.exec(reason) ?? [];
+  if (outcome === 'failed' && hasCount === undefined) return 'within 30 minutes';
+  const pauseMs = outcome === 'failed' ? retryPauseMs(Number(count) + 1) : 0;
+  const at = Date.parse(received_at) + pauseMs;
+  return at > nowMs ? `at ${formatTime(new Date(at).toISOString(), nowMs)}` : 'at its next check-in';
+}
+
 /** The newest report of a host if it is a failure, of whatever bundle. */
 export function newestFailure({ last_report: report }: BackendDetails): ReceivedReport | null {
   return report !== null && report.outcome in failureCodes ? report : null;
@@ -138,9 +154,12 @@ export function reasonOf({ code, detail }: Pick<ReceivedReport, 'code' | 'detail
   return [code, detail].filter((text) => text !== null).join(': ');
 }
 
-/** The last lines of the output in a report. */
+/** A code that colours a terminal, such as ESC [31m. */
+const colour = /(?![\t\r\n])\p{Cc}\[[\d;?]*(?:[A-Za-z]|$)/gmu;
+
+/** The last lines of the output in a report, without colours. */
 export function tailOf({ output_tail }: Pick<ReceivedReport, 'output_tail'>): string[] {
-  return (output_tail ?? '').trimEnd().split('\n').filter(Boolean).slice(-tailLines);
+  return (output_tail ?? '').replace(colour, '').trimEnd().split('\n').filter(Boolean).slice(-tailLines);
 }
 
 /** A host with the report in which it fails. */

@@ -24,7 +24,7 @@ import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { readSignature } from '../core/files.ts';
 import { countOption } from '../core/input.ts';
 import { formatFacts, harmless, shortSha, signatureSteps } from '../core/table.ts';
-import type { Bundle, BundleDetails, EnvDetails, PushedBundle, Rollout } from '../core/types.ts';
+import type { Bundle, BundleDetails, EnvDetails, PushedBundle, Rollout, SecretName } from '../core/types.ts';
 import { conditionsOf, overrideRolloutOption, promoteBundle } from './env.ts';
 import { planOf, planOptions, type StartOptions } from './rollout.ts';
 import { newestRollout } from './convergence.ts';
@@ -81,11 +81,12 @@ async function deployBundle(
   const scratch = await mkdtemp(join(tmpdir(), 'deployctl-'));
   try {
     const pushed = await pushSource(session, { place, env: named, scratch, options });
+    await requireSecrets(session, pushed);
     const bundle = await withSignatures(session, { ...pushed, scratch, options });
     const { env, sha256, name, version, sequence } = bundle;
     const rollout = isRollout ? await rollOut(api, bundle, options) : null;
     if (!isRollout) await promoteBundle(api, { env, sha256 }, options);
-    say(session, isRollout ? `started the rollout in ${env}` : `promoted it in ${env}`);
+    say(session, rollout === null ? `promoted it in ${env}` : `started the rollout in ${env}`);
     const target = { name: env, id: null, ...(rollout !== null && { rollout }) };
     const timeout = options.timeout ?? (isRollout ? rolloutTimeout : 900);
     const waited = await waitFor(session, target, { ...options, timeout, bundle: sha256 }).catch((error: unknown) => {
@@ -224,6 +225,34 @@ async function importProject(session: Session, { place, env, scratch }: Source):
   });
 }
 
+/** Secrets as the service writes them: without a slash in the name. */
+const secretName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+
+/** Throws SECRETS_MISSING if the environment lacks secrets that the bundle reads, with the commands that write them. */
+async function requireSecrets(session: Session, { bundle: { env, sha256 }, file }: Pushed): Promise<void> {
+  const { facts } = await readSide(session, file ?? sha256);
+  const branch = `deployd/data/${env}/see/`;
+  const read = facts.manifest.secrets.map((secret) => ({ ...secret, key: secret.path.slice(branch.length) }));
+  const known = read.filter(({ path, key }) => path.startsWith(branch) && secretName.test(key));
+  if (known.length === 0) return;
+  const api = await session.api();
+  const { secrets } = await api.call<{ secrets: SecretName[] }>({ method: 'GET', path: path`/v1/envs/${env}/secrets` });
+  const newest = new Map(secrets.map(({ key, version }) => [key, version]));
+  const missing = known.filter(({ key, version }) => (newest.get(key) ?? 0) < (version ?? 1));
+  if (missing.length === 0) return;
+  const names = missing.map(({ key, version }) => {
+    const found = newest.get(key);
+    return found === undefined ? key : `${key} in version ${version} (the newest is ${found})`;
+  });
+  const steps = missing.map(({ key, field }) => `\`deployctl secret set ${env} ${key} --field ${field}\``);
+  throw new CtlError({
+    exit: exits.failed,
+    code: 'SECRETS_MISSING',
+    message: `environment ${env} lacks secrets that the bundle reads: ${[...new Set(names)].join(', ')}; nothing was promoted`,
+    remedy: [...new Set(steps), `then \`deployctl deploy ${shortSha(sha256)} ${env}\``].join('\n'),
+  });
+}
+
 /** Adds the signature that a bundle awaits. Throws SIGNATURE_AWAITED with the commands that finish it. */
 async function withSignatures(
   session: Session,
@@ -264,7 +293,10 @@ function signatureAwaited(
   });
 }
 
-/** Starts a rollout, or joins a running one with this bundle; returns its id, null if the bundle is desired already. */
+/**
+ * Starts a rollout, or joins a running one with this bundle; returns its id. A bundle that is desired already is promoted
+ * again instead (null), so that its earlier failures do not count.
+ */
 async function rollOut(api: Api, { env, sha256 }: Bundle, options: StartOptions): Promise<string | null> {
   const newest = await newestRollout(api, env);
   if (newest?.sha256 === sha256 && !['done', 'aborted'].includes(newest.state)) return newest.id;
@@ -275,5 +307,6 @@ async function rollOut(api: Api, { env, sha256 }: Bundle, options: StartOptions)
       if (error instanceof CtlError && error.fields.code === 'ALREADY_DESIRED') return null;
       throw error;
     });
+  if (started === null) await promoteBundle(api, { env, sha256 }, options);
   return started?.id ?? null;
 }

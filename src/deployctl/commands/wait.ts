@@ -3,21 +3,24 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, hostIdOf, isId, type Page, path, readPages } from '../core/client.ts';
 import { CtlError, exits } from '../core/ctlError.ts';
 import { countOption, shaOption } from '../core/input.ts';
-import { describeHost, hostLabel, shortSha } from '../core/table.ts';
+import { describeHost, harmless, hostLabel, shortSha } from '../core/table.ts';
 import type { Backend, EnvDetails, Rollout } from '../core/types.ts';
 import {
   type Convergence,
   convergenceOf,
+  earlierFailureOf,
   type FailedHost,
   failureCodes,
   findFailures,
   formatConvergence,
   formatFailures,
+  formatRetry,
   namedHosts,
   newestFailure,
   newestRollout,
   obstacleOf,
   readBackend,
+  reasonOf,
   wordOf,
 } from './convergence.ts';
 
@@ -99,6 +102,8 @@ export async function waitFor(session: Session, target: Target, options: WaitOpt
       if (isDone(seen)) return { json: seen.json, text: line };
       if (line !== told) io.stderr.write(`${line}\n`);
       await requireHope(api, seen, nowMs);
+      if (told === null)
+        for (const text of await earlierFailures(api, seen, nowMs)) io.stderr.write(`${harmless(text)}\n`);
       if (isOver) throw timedOut(seen, target.name);
       told = line;
     }
@@ -248,6 +253,15 @@ async function requireHope(api: Api, { waiting, rollout, isEmergency }: Seen, no
   if (rollout !== null) return;
   const failed = await findFailures(api, waiting);
   if (failed.length > 0) throw hostsFailed(failed);
+}
+
+/** The failures of before the bundle was promoted again: they end no wait, but their hosts pause. */
+async function earlierFailures(api: Api, { waiting, rollout }: Seen, nowMs: number): Promise<string[]> {
+  const failed = rollout === null ? await findFailures(api, waiting, earlierFailureOf) : [];
+  return failed.map(
+    ({ host, report }) =>
+      `${describeHost(host)} failed with this bundle before: ${reasonOf(report)}; it tries again ${formatRetry(report, nowMs)}`,
+  );
 }
 
 function hostsFailed(failed: readonly FailedHost[]): CtlError {
