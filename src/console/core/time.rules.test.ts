@@ -5,6 +5,7 @@ import {
   shouldPoll,
   type SignsOfLife,
   staleSince,
+  steadyClock,
   zoneName,
 } from './time.rules.ts';
 
@@ -40,6 +41,16 @@ it.each([
   [1e308, 'more than a day'],
   [Infinity, 'more than a day'],
 ])('%d ms last %s', (milliseconds, text) => expect(durationText(milliseconds)).toBe(text));
+
+it('measures ages with a clock that is set back, or sleeps', () => {
+  let machine = now;
+  const steady = steadyClock(() => machine);
+  const ages = [5, -3600, 5, 3600].map((step) => {
+    machine += step * 1000;
+    return (steady() - now) / 1000;
+  });
+  expect(ages).toEqual([5, 5, 10, 3610]);
+});
 
 /** Seconds before now; null for never. */
 const life = (ago: Record<keyof SignsOfLife, number | null>) =>

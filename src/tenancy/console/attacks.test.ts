@@ -175,7 +175,7 @@ it.each([
   ['/console/envs/../fleet', '/console/envs/../fleet'],
   ['/console/\\evil', '/console/'],
   ['/v1/operators', '/console/'],
-  ['/console/backends?env=eu-1', '/console/backends?env=eu-1'],
+  ['/console/?q=web*&env=eu-1', '/console/?q=web*&env=eu-1'],
 ])('redirects from %s to %s of the service', async (wish, path) => {
   const state = (await begin(browser, `?return_to=${encodeURIComponent(wish)}`)).get('state')!;
   const { headers } = await come({ code: 'c-1', state, iss: provider.server.url });

@@ -63,9 +63,12 @@ it('stores only the hash of the cookie, and no readable token of the provider, a
   expect(secret).toMatch(/^[\w-]{43}$/);
 });
 
-it('signs out of the service, and offers to sign out of the provider', async () => {
+it('signs out of the service by its own page only, and offers to sign out of the provider', async () => {
   await signIn();
   const kept = new Map(browser.jar(tenancy));
+  const foreign = { method: 'POST', headers: { 'sec-fetch-site': 'same-site' } };
+  expect((await browser.open(`${tenancy}/console/sign-out`, foreign)).status).toBe(403);
+  expect((await call('GET whoami')).status).toBe(200);
   const answer = await browser.open(`${tenancy}/console/sign-out`, { method: 'POST' });
   expect([answer.status, answer.location]).toEqual([303, `${tenancy}/console/signed-out`]);
   expect([...browser.jar(tenancy)]).toEqual([]);
