@@ -4,7 +4,7 @@ import type { Caller } from './api/types.ts';
 import { Dialog, errorNotice, type Page, type PageContent, type Visit } from './components/page.ts';
 import { browserZone } from './components/words.ts';
 import { base, type PageName, routeOf } from './core/pages.rules.ts';
-import { absoluteTime, shouldPoll, staleSince, zoneName } from './core/time.rules.ts';
+import { absoluteTime, shouldPoll, staleSince, steadyClock, zoneName } from './core/time.rules.ts';
 import { backendPage, kitPage, retirePage } from './views/backend.ts';
 import { diffPage, envPage } from './views/envs.ts';
 import { envsPage, fleetPage } from './views/fleet.ts';
@@ -15,6 +15,9 @@ import { secretsPage } from './views/secrets.ts';
 
 /** Milliseconds after which relative times are drawn again. */
 const REDRAW_MS = 20_000;
+
+/** Measures the ages of signs of life. */
+const steady = steadyClock(() => Date.now());
 
 /** Every page by its name. */
 const pages: Record<PageName, Page> = {
@@ -48,21 +51,23 @@ function start(): void {
   document.addEventListener('click', (event) => follow(event, navigation));
   addEventListener('popstate', ({ state }) => void navigation.back(state));
   setInterval(() => navigation.draw(), REDRAW_MS);
-  let stream = Date.now();
+  let stream = steady();
   let brokenSince: number | null = null;
-  followChanges({
+  const reopenIfSilent = followChanges({
     onChange: (topics) => void navigation.follow(topics),
     onLife: () => {
-      stream = Date.now();
+      stream = steady();
       brokenSince = null;
     },
-    onLost: () => void (brokenSince ??= Date.now()),
+    onLost: () => void (brokenSince ??= steady()),
   });
   void navigation.load();
   setInterval(() => {
     const life = { stream, brokenSince, ...navigation.life() };
-    tellLost(staleSince(life, Date.now()));
-    if (!document.hidden && shouldPoll(life, Date.now())) void navigation.follow(null);
+    tellLost(staleSince(life, steady()));
+    if (document.hidden) return;
+    reopenIfSilent();
+    if (shouldPoll(life, steady())) void navigation.follow(null);
   }, WATCH_MS);
 }
 
@@ -85,7 +90,7 @@ function tellLost(since: number | null): void {
   const text =
     since === null
       ? ''
-      : `No connection since ${absoluteTime(new Date(since).toISOString(), browserZone())}: what is shown may be old. Trying again …`;
+      : `No connection since ${absoluteTime(new Date(Date.now() - steady() + since).toISOString(), browserZone())}: what is shown may be old. Trying again …`;
   // A screen reader reads each change.
   if (place('connection').textContent !== text) place('connection').textContent = text;
 }
@@ -110,16 +115,25 @@ interface LiveListener {
 /** Milliseconds after which a stream or a load is tried again that had no answer; doubled each time. */
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 30_000;
+/** Milliseconds without an event after which a stream counts as dead: connections get lost without an error. */
+const SILENT_MS = 30_000;
 
 /**
  * Follows the stream of changes while the page is seen: a browser has six connections to a service, which tabs behind
  * others would keep from the one in front. Browsers resume a stream by themselves after a lost connection, but not
- * after an error response. Then it is opened again, with growing pauses.
+ * after an error response. Then it is opened again, with growing pauses. Returns a function that opens a silent stream
+ * again.
  */
-function followChanges({ onChange, onLife, onLost }: LiveListener): void {
+function followChanges({ onChange, onLife, onLost }: LiveListener): () => void {
   let retryMs = FIRST_RETRY_MS;
+  let heard = steady();
   let close = () => {};
+  const live = () => {
+    heard = steady();
+    onLife();
+  };
   const open = () => {
+    heard = steady();
     const stream = new EventSource('/v1/events');
     let retry: ReturnType<typeof setTimeout> | undefined;
     close = () => {
@@ -130,11 +144,11 @@ function followChanges({ onChange, onLife, onLost }: LiveListener): void {
       retryMs = FIRST_RETRY_MS;
       // Changes from before the connection are not announced.
       onChange(null);
-      onLife();
+      live();
     });
-    stream.addEventListener('alive', onLife);
+    stream.addEventListener('alive', live);
     stream.addEventListener('change', ({ data }: MessageEvent<string>) => {
-      onLife();
+      live();
       onChange((JSON.parse(data) as { topics: string[] }).topics);
     });
     stream.addEventListener('error', () => {
@@ -152,6 +166,9 @@ function followChanges({ onChange, onLife, onLost }: LiveListener): void {
   };
   document.addEventListener('visibilitychange', followWhileSeen);
   followWhileSeen();
+  return () => {
+    if (steady() - heard > SILENT_MS) followWhileSeen();
+  };
 }
 
 /** Milliseconds after a load that follows a change, in which none follows another one. */
@@ -182,14 +199,14 @@ class Navigation {
   #loading: Promise<boolean> = Promise.resolve(true);
   #followed: 'no' | 'now' | 'again' = 'no';
   #retryMs = FIRST_RETRY_MS;
-  #loaded = Date.now();
+  #loaded = steady();
   #awaitedSince: number | null = null;
 
   constructor(parts: NavigationParts) {
     this.#parts = parts;
   }
 
-  /** When a load has succeeded last, and since when one waits for its answer; milliseconds since 1970. */
+  /** When a load has succeeded last, and since when one waits for its answer, by the steady clock. */
   life(): { loaded: number; awaitedSince: number | null } {
     return { loaded: this.#loaded, awaitedSince: this.#awaitedSince };
   }
@@ -266,14 +283,14 @@ class Navigation {
     this.#visit = new AbortController();
     const { signal } = this.#visit;
     this.#parts.main.ariaBusy = 'true';
-    this.#awaitedSince ??= Date.now();
+    this.#awaitedSince ??= steady();
     try {
       const content = await this.#open(signal);
       if (signal.aborted) return false;
       this.#content = content;
       this.#error = null;
       this.#retryMs = FIRST_RETRY_MS;
-      this.#loaded = Date.now();
+      this.#loaded = steady();
       this.#awaitedSince = null;
     } catch (error) {
       if (signal.aborted) return false;

@@ -3,7 +3,15 @@ import { repeat } from 'lit-html/directives/repeat.js';
 import { unsafeSVG } from 'lit-html/directives/unsafe-svg.js';
 import picture from '../../../docs/machines/backend.svg';
 import type { Backend, BackendDetails, HostCopy, ReceivedReport, Trouble, TroubleGroup } from '../api/types.ts';
-import { causeWords, explain, hostName, hostsThat, outcomeTone, stateConditions } from '../core/backends.rules.ts';
+import {
+  causeWords,
+  explain,
+  hostName,
+  hostsThat,
+  outcomeTone,
+  stateConditions,
+  withoutColours,
+} from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import { durationText, segmentsOf, totalOf } from '../core/time.rules.ts';
 import { type Column, table } from './lists.ts';
@@ -54,7 +62,7 @@ export function troubleList({ groups, complete }: Trouble, now: number): Templat
   const [shown, folded] = [groups.slice(0, SHOWN_CAUSES), groups.slice(SHOWN_CAUSES)];
   const list = (some: readonly TroubleGroup[]) =>
     html`<ol class="causes">
-      ${some.map((group) => html`<li>${troubleGroup(group, now)}</li>`)}
+      ${repeat(some, groupKey, (group) => html`<li>${troubleGroup(group, now)}</li>`)}
     </ol>`;
   return html`<section aria-labelledby="wrong">
     <h2 id="wrong">What is wrong</h2>
@@ -71,6 +79,11 @@ export function troubleList({ groups, complete }: Trouble, now: number): Templat
   </section>`;
 }
 
+/** Keeps the focus and a selection in a group, whatever comes before it. */
+function groupKey({ env, cause, code, detail }: TroubleGroup): string {
+  return JSON.stringify([env, cause, code, detail]);
+}
+
 function troubleGroup(
   { env, cause, code, detail, output, since, count, hosts }: TroubleGroup,
   now: number,
@@ -84,7 +97,11 @@ function troubleGroup(
     ${code === null && detail === null ? nothing : html`<p>${reasonLine({ code, detail })}</p>`}
     ${output === null ? nothing : outputBlock(output)}
     <p>
-      ${hosts.map((host) => html`<a class="button host" href=${hrefOf('backend', { id: host.id })}>${hostName(host)}</a> `)}
+      ${repeat(
+        hosts,
+        ({ id }) => id,
+        (host) => html`<a class="button host" href=${hrefOf('backend', { id: host.id })}>${hostName(host)}</a> `,
+      )}
       ${count > hosts.length ? html`<a href=${all}>and ${(count - hosts.length).toLocaleString('en')} more</a>` : nothing}
     </p>`;
 }
@@ -95,7 +112,7 @@ function reasonLine({ code, detail }: Pick<ReceivedReport, 'code' | 'detail'>): 
 }
 
 function outputBlock(output: string): TemplateResult {
-  return html`<pre tabindex="0" aria-label="End of the output"><code>${output}</code></pre>`;
+  return html`<pre tabindex="0" aria-label="End of the output"><code>${withoutColours(output)}</code></pre>`;
 }
 
 /** Digits of the id of a swarm that are shown beside a host. */

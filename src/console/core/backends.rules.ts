@@ -129,6 +129,11 @@ export function shortDigests(text: string): string {
   return text.replace(/\b[0-9a-f]{64}\b/g, (sha256) => shortSha(sha256));
 }
 
+/** Output without the codes that colour a terminal; the page shows U+FFFD for their first character. */
+export function withoutColours(output: string): string {
+  return output.replace(/\ufffd\[[\d;?]*(?:[A-Za-z]|$)/gm, '');
+}
+
 /**
  * How good it is that a container is in a state: one that has exited with 0 has done its work; of a silent host nobody
  * knows.

@@ -18,7 +18,18 @@ export function relativeTime(time: string, now: number): string {
   return distance > 0 ? `in ${words}` : `${words} ago`;
 }
 
-/** The newest signs of life of the service, in milliseconds since 1970. */
+/** A clock for ages, in milliseconds: it never goes back, even if the clock of the machine is set back, and counts sleep. */
+export function steadyClock(now: () => number): () => number {
+  let [last, steady] = [now(), now()];
+  return () => {
+    const read = now();
+    steady += Math.max(0, read - last);
+    last = read;
+    return steady;
+  };
+}
+
+/** The newest signs of life of the service, by a steady clock. */
 export interface SignsOfLife {
   /** The stream of changes: its begin, or its newest event. */
   stream: number;

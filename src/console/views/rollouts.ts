@@ -122,7 +122,7 @@ export async function askForRollout(bundle: Bundle, { isBack, gates, visit }: Ro
 
 /** The hosts of each wave by name. */
 function previewList({ waves }: RolloutPreview): TemplateResult {
-  return html`<ol class="preview-waves">
+  return html`<ol class="preview-waves" tabindex="0" aria-label="Hosts of each wave">
     ${waves.map(({ hosts, named }, index) => {
       const more = hosts > named.length ? ` and ${(hosts - named.length).toLocaleString('en')} more` : '';
       return html`<li><strong>Wave ${index + 1}:</strong> ${named.map(hostName).join(', ')}${more}</li>`;

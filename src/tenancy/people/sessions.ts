@@ -288,7 +288,7 @@ export const stylePath = '/console/console.css';
 
 /** The page to open after a sign-in: the requested path if it is below the console, otherwise the first page. */
 export function returnPath(wish: string | undefined): string {
-  const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@-]*$/.test(wish);
+  const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@*-]*$/.test(wish);
   // A browser leaves the console by `..`, also if that is encoded.
   return isOwn && new URL(wish, 'https://any').pathname.startsWith(consolePath) ? wish : consolePath;
 }
