@@ -5,10 +5,10 @@ import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { sendRequest } from '../../../fixtures/world/servers/http/sendRequest.ts';
 import { checkInOf } from '../../../fixtures/world/tenancy/agentBodies.ts';
 import { addHost, offerBytes, type Host } from '../../../fixtures/world/tenancy/host.ts';
-import { attacks, beginAttack } from '../../../fixtures/world/tenancy/load/attacks.ts';
-import { addOperator, type OperatorClient } from '../../../fixtures/world/tenancy/operatorClient.ts';
+import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
 import { startService, type Service } from '../../../fixtures/world/tenancy/service.ts';
 
 let service: Service;
@@ -121,6 +121,30 @@ it('closes a connection that does not start TLS', async () => {
   garbled.write('GET / HTTP/1.1\r\n\r\n');
   await Promise.all([silent, garbled].map((socket) => once(socket, 'close')));
   await secure.stop();
+});
+
+describe('a service that stops while an answer is being sent', () => {
+  const authority = createCa();
+  it.each([
+    ['plain', 'http', {}],
+    ['TLS', 'https', { tls: authority.issue(['localhost']) }],
+  ])('finishes it: %s', async (_what, scheme, options) => {
+    const other = await startService(options);
+    const finished = new Promise((resolve) => {
+      other.app.server.prependListener('request', (_request, response) => {
+        response
+          .once('prefinish', () => other.app.server.close())
+          .once('close', () => resolve(response.writableFinished));
+      });
+    });
+    const keepAlive = { connection: 'keep-alive' };
+    const { status } = await sendRequest(`${scheme}://localhost:${other.port}/healthz`, {
+      ca: authority.pem,
+      headers: keepAlive,
+    });
+    expect({ status, isFinished: await finished }).toEqual({ status: 200, isFinished: true });
+    await other.stop();
+  });
 });
 
 describe('of two addresses, of which one sends much at once, the other one is not delayed', () => {
@@ -250,78 +274,3 @@ it.each(['GET /healthz HTTP/1.1\r\n\r\n', '\u0000\u0001', 'GET / HTTP/1.1\nHost:
     expect(await text(socket)).toMatch(/^HTTP\/1.1 400/);
   },
 );
-
-describe('an attack while hosts and an administrator work', () => {
-  let attacked: Service;
-  let hosts: Host[];
-  let operators: Record<'admin' | 'deployer' | 'viewer', OperatorClient>;
-  let sha: string;
-  beforeAll(async () => {
-    const limits = { bodyMs: 1000, rateMs: 1000, rateBytes: 65_536 };
-    attacked = await startService({ settings: { max_requests: 60 }, limits });
-    const { secretstore } = attacked;
-    const lookUp = secretstore.lookUpToken.bind(secretstore);
-    const slowly = async (bearer: string) => {
-      const known = await lookUp(bearer);
-      if (known === null) await setTimeout(200);
-      return known;
-    };
-    Object.assign(secretstore, { lookUpToken: slowly });
-    hosts = [];
-    for (let index = 0; index < 12; index++) hosts.push(await addHost(attacked));
-    const roles = ['admin', 'deployer', 'viewer'] as const;
-    const created = await Promise.all(roles.map(async (role) => [role, await addOperator(attacked, role)] as const));
-    operators = Object.fromEntries(created) as typeof operators;
-    sha = await offerBytes(attacked, hosts[1]!.env, Buffer.alloc(16 * 1024 * 1024));
-  });
-  afterAll(() => attacked.stop());
-
-  /** Works for a while; returns the statuses of all calls, and the 99th percentile of their times in milliseconds. */
-  async function work(milliseconds: number) {
-    const [until, times, statuses] = [performance.now() + milliseconds, [] as number[], new Set<number>()];
-    const measure = async (call: () => Promise<{ status: number; arrayBuffer?: () => Promise<unknown> }>) => {
-      while (performance.now() < until) {
-        const begin = performance.now();
-        const answer = await call();
-        await answer.arrayBuffer?.();
-        times.push(performance.now() - begin);
-        statuses.add(answer.status);
-        await setTimeout(20);
-      }
-    };
-    const some = { range: 'bytes=0-9' };
-    await Promise.all([
-      ...hosts.slice(1).map((each) => measure(() => each.checkIn())),
-      measure(() => hosts[1]!.download(sha, some)),
-      ...['envs', 'backends'].map((path) => measure(() => operators.admin.call(`GET ${path}`))),
-      measure(async () => (await addHost(attacked)).checkIn()),
-      measure(async () => {
-        const headers = { authorization: `Bearer ${operators.admin.token}` };
-        const { status, body } = await fetch(`${attacked.url}/v1/events`, { headers });
-        await body?.cancel();
-        return { status };
-      }),
-    ]);
-    const worst = times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)]!;
-    return { worst, statuses: [...statuses].toSorted() };
-  }
-
-  it.each(Object.keys(attacks))('%s: no call is refused, and the 99th percentile at most doubles', async (name) => {
-    const calm = await work(1500);
-    const target = { viewer: operators.viewer.token, deployer: operators.deployer.token, host: hosts[0]!.bearer, sha };
-    const end = beginAttack(() => connect(attacked.port, '127.0.0.1'), attacks[name]!, target);
-    await setTimeout(200);
-    // One process plays all parts, beside other tests: calm times from before and after, the best of some busy ones.
-    let worst = Infinity;
-    for (let tries = 0; tries < 5 && worst >= 2 * Math.max(calm.worst, 60); tries++) {
-      const busy = await work(1000);
-      expect(busy.statuses).toEqual(calm.statuses);
-      worst = Math.min(worst, busy.worst);
-    }
-    end();
-    const after = await work(1000);
-    // An attack may have left work behind it.
-    expect(after.worst).toBeLessThan(10_000);
-    expect(worst).toBeLessThan(2 * Math.max(calm.worst, after.worst, 60));
-  });
-});
