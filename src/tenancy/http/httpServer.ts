@@ -25,18 +25,22 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
   };
   const secure = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], handshakeTimeout: headMs } as const;
   return (handler) => {
-    const listener = beginRequestsInTurns(handler);
     const server: Server =
-      tls === null
-        ? createHttpServer(options, listener)
-        : createHttpsServer({ ...options, ...secure, ...tls }, listener);
+      tls === null ? createHttpServer(options) : createHttpsServer({ ...options, ...secure, ...tls });
     server.maxConnections = connections;
     server.timeout = stallMs;
-    beginConnectionsInTurns(server, 'connection', headMs);
-    if (tls !== null) beginConnectionsInTurns(server, 'secureConnection', headMs);
+    const idle: IdleConnections = new Set();
+    beginConnectionsInTurns(server, { event: 'connection', silentMs: headMs, idle });
+    if (tls !== null) beginConnectionsInTurns(server, { event: 'secureConnection', silentMs: headMs, idle });
+    server.on('request', beginRequestsInTurns(handler, server, idle));
+    // Node also closes connections whose answers are not completely sent.
+    server.closeIdleConnections = () => idle.forEach((socket) => socket.destroy());
     return server;
   };
 }
+
+/** The connections on which no request is being received or answered. */
+type IdleConnections = Set<Socket>;
 
 /**
  * Largest number of requests without an answer on one connection. Agents, browsers and proxies send the next request
@@ -44,8 +48,11 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
  */
 const MAX_PIPELINED = 4;
 
-/** Begins requests in turns, and closes a connection that sends too many without waiting for answers. */
-function beginRequestsInTurns(handler: RequestListener): RequestListener {
+/**
+ * Begins requests in turns, and closes a connection that sends too many without waiting for answers. When the server
+ * stops, a connection is closed after its last answer.
+ */
+function beginRequestsInTurns(handler: RequestListener, server: Server, idle: IdleConnections): RequestListener {
   const unanswered = new WeakMap<Socket, number>();
   const turns = new Turns(REQUESTS_OF_TURN);
   return (request, response) => {
@@ -54,7 +61,14 @@ function beginRequestsInTurns(handler: RequestListener): RequestListener {
     // The rest of the packet is still parsed. This is cheaper than the error that each request would get otherwise.
     if (count > MAX_PIPELINED) return void request.destroy();
     unanswered.set(socket, count);
-    response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
+    idle.delete(socket);
+    response.once('close', () => {
+      const left = (unanswered.get(socket) ?? 1) - 1;
+      unanswered.set(socket, left);
+      if (left > 0 || socket.destroyed) return;
+      if (server.listening) idle.add(socket);
+      else socket.destroySoon();
+    });
     turns.take(socket.remoteAddress ?? '', () => socket.destroyed || handler(request, response));
   };
 }
@@ -106,30 +120,28 @@ class Turns {
  * Begins one connection at a time, once it has sent something. Otherwise hundreds of handshakes or first requests at
  * once would delay all other callers.
  */
-function beginConnectionsInTurns(server: Server, event: 'connection' | 'secureConnection', silentMs: number): void {
+function beginConnectionsInTurns(
+  server: Server,
+  { event, silentMs, idle }: { event: 'connection' | 'secureConnection'; silentMs: number; idle: IdleConnections },
+): void {
   const listeners = server.listeners(event) as ((socket: Socket) => void)[];
   server.removeAllListeners(event);
-  const silent = new Set<Socket>();
   const turns = new Turns(1);
-  const begin = (socket: Socket) => {
-    socket.off('error', ignore).setTimeout(0);
-    if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
-  };
   server.on(event, (socket: Socket) => {
     const { remoteAddress = '' } = socket;
-    silent.add(socket);
-    socket.on('error', ignore).once('close', () => silent.delete(socket));
-    socket.setTimeout(silentMs).once('timeout', () => silent.has(socket) && socket.destroy());
+    const end = () => void socket.destroy();
+    const begin = () => {
+      socket.off('error', ignore).off('timeout', end).setTimeout(0);
+      if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
+    };
+    idle.add(socket);
+    socket.on('error', ignore).once('close', () => idle.delete(socket));
+    socket.setTimeout(silentMs).on('timeout', end);
     socket.once('readable', () => {
-      silent.delete(socket);
-      setImmediate(() => turns.take(remoteAddress, () => begin(socket)));
+      idle.delete(socket);
+      setImmediate(() => turns.take(remoteAddress, begin));
     });
   });
-  const closeIdleConnections = server.closeIdleConnections.bind(server);
-  server.closeIdleConnections = () => {
-    for (const socket of silent) socket.destroy();
-    closeIdleConnections();
-  };
 }
 
 /** A connection that fails before its turn is destroyed. */
