@@ -181,15 +181,28 @@ it.each([
   expect(outcome).toMatchObject({ exit, stderr: expect.stringContaining(text) as string });
 });
 
-it('counts a failure of after the promotion, also if it arrived before the wait, and none of before', async () => {
-  Object.assign(backend, { last_report: report('r1', 'refused'), trouble: 'refused' });
-  expect(await wait('eu-1', () => undefined)).toMatchObject({
-    exit: 1,
-    stderr: expect.stringContaining('REFUSED') as string,
-  });
-  backend['desired_since'] = '2026-11-30T12:00:02.000Z';
-  expect(await wait('eu-1', () => (backend['applied_sha'] = desired))).toMatchObject({ exit: 0 });
-});
+it.each<[string, string, string]>([
+  ['refused', 'sha_changed', 'at its next check-in'],
+  ['unhealthy', 'drift:web', 'at its next check-in'],
+  ['failed', 'sha_changed', 'at its next check-in'],
+  ['failed', 'leader:node-1', 'within 30 minutes'],
+])(
+  'counts what was %s (%s) after the promotion, also before the wait, but not before',
+  async (outcome, reason, next) => {
+    Object.assign(backend, { last_report: { ...report('r1', outcome), reason }, trouble: outcome });
+    expect(await wait('eu-1', () => undefined)).toMatchObject({
+      exit: 1,
+      stderr: expect.stringContaining(`${outcome.toUpperCase()}: `) as string,
+    });
+    backend['desired_since'] = '2026-11-30T12:00:02.000Z';
+    expect(await wait('eu-1', () => (backend['applied_sha'] = desired))).toMatchObject({
+      exit: 0,
+      stderr: expect.stringContaining(
+        `before: COMPOSE_REFUSED: service web: build; it tries again ${next}\n`,
+      ) as string,
+    });
+  },
+);
 
 describe('rollout wait', () => {
   const follow = (onSleep: () => unknown, ...more: string[]) =>
