@@ -1,4 +1,12 @@
-import { failedReplicas, nextStep, type Replica, replacementsOf, type ReplacementStep } from './generations.rules.ts';
+import {
+  comparedServices,
+  failedReplicas,
+  nextStep,
+  obsoleteContainers,
+  type Replica,
+  replacementsOf,
+  type ReplacementStep,
+} from './generations.rules.ts';
 import type { CreatedContainer } from '../engine/createdContainer.rules.ts';
 
 /** A container by its number: `n` belongs to the release, `o` does not; `x` has ended, `u` is unhealthy. */
@@ -118,7 +126,7 @@ describe('the services to replace start-first', () => {
   const start_first = { replicas: 1, parallelism: 1, delay_s: 0, monitor_s: 0 };
   const container = (service: string, hash: string, more: object = {}) =>
     ({
-      ...{ Id: `${service}-${hash}`, Name: '', Image: 'sha256:1', State: { Status: 'running' } },
+      ...{ Id: `${service}-${hash}${JSON.stringify(more).includes('exited') ? 'x' : ''}`, Name: '', Image: 'sha256:1', State: { Status: 'running' } },
       Config: { Labels: { 'com.docker.compose.service': service, 'com.docker.compose.config-hash': hash } },
       ...more,
     }) as unknown as CreatedContainer;
@@ -157,5 +165,62 @@ describe('the services to replace start-first', () => {
       { services: facts.services.map(({ name, replicas: n }) => ({ name, replicas: n })) as never },
       [],
     ],
+    [
+      'one of two generations, even if a container holds data, or holds it for compose',
+      { containers: ['old', 'new', 'none'].map((hash) => container('web', hash)), holdsData: (id) => id === 'web-old' },
+      ['web(db)'],
+    ],
   ])('%s', (_title, more, expected) => expect(namesOf(more)).toEqual(expected));
+
+  const ended = { State: { Status: 'exited' } };
+  const plain = [{ name: 'web', replicas: 1 }] as never;
+  it.each<[string, Partial<typeof facts>, { compared: string[]; removed: string[] }]>([
+    [
+      'two generations that do not run: what the release does not want',
+      { containers: [container('web', 'old', ended), container('web', 'new', ended)] },
+      { compared: ['web'], removed: ['web-oldx'] },
+    ],
+    [
+      'nothing of a service that is left alone',
+      { containers: [container('web', 'old', ended), container('web', 'new', ended)], untouched: ['web'] as never[] },
+      { compared: ['web'], removed: [] },
+    ],
+    [
+      'one generation that does not run: nothing',
+      { containers: [container('web', 'old', ended)] },
+      { compared: [], removed: [] },
+    ],
+    [
+      'two generations that serve: nothing, they are replaced',
+      { containers: [container('web', 'old'), container('web', 'new')] },
+      { compared: ['web'], removed: [] },
+    ],
+    [
+      'two generations that another release left, without the key: those of the other one',
+      { services: plain, containers: [container('web', 'old'), container('web', 'new')] },
+      { compared: ['web'], removed: ['web-old'] },
+    ],
+    [
+      'two generations, neither of the release: nothing',
+      { services: plain, containers: [container('web', 'old'), container('web', 'older')] },
+      { compared: ['web'], removed: [] },
+    ],
+    [
+      'one whose data only compose passes on: nothing',
+      { services: plain, containers: [container('web', 'old'), container('web', 'new')], holdsData: () => true },
+      { compared: ['web'], removed: [] },
+    ],
+    [
+      'as many containers as the release has: nothing, compose replaces one',
+      {
+        services: [{ name: 'web', replicas: 2 }] as never,
+        containers: [container('web', 'old'), container('web', 'new')],
+      },
+      { compared: [], removed: [] },
+    ],
+  ])('before compose starts, removes of %s', (_title, more, { compared, removed }) => {
+    const found = { ...facts, ...more };
+    expect(comparedServices(found)).toEqual(compared);
+    expect(obsoleteContainers(found, replacementsOf(found))).toEqual(removed);
+  });
 });

@@ -34,17 +34,52 @@ export function generationOf(container: CreatedContainer): Generation {
   return { configHash: labelOf(container, 'config-hash'), image: container.Image };
 }
 
+/** True for two containers that compose made from different configurations or images, which serve side by side. */
+function areMixed(own: readonly CreatedContainer[]): boolean {
+  const made = own.map((each) => `${labelOf(each, 'config-hash')} ${digestOf(each.Image)}`);
+  return new Set(made).size > 1;
+}
+
+/**
+ * The services whose containers have to be compared with the release before compose starts it: those that are replaced
+ * start-first, and those that another release left with containers of several generations. Compose may destroy all
+ * containers of such a service.
+ */
+export function comparedServices({
+  services,
+  left,
+  containers,
+}: Pick<ReplacementFacts, 'services' | 'left' | 'containers'>): string[] {
+  const asking = new Set([...services, ...left].filter((each) => each.start_first).map(({ name }) => name));
+  return services
+    .filter(({ name, replicas }) => {
+      const own = containers.filter((each) => serviceOf(each) === name && !isPlaceholder(each));
+      return asking.has(name) ? own.some(isServing) || areMixed(own) : own.length > replicas && areMixed(own);
+    })
+    .map(({ name }) => name);
+}
+
+/** True for a container that runs, or that the engine starts again. */
+function isServing({ State }: CreatedContainer): boolean {
+  return ['running', 'restarting'].includes(State.Status);
+}
+
+/** True for a container that only holds volumes until compose moves them to another one. */
+function isPlaceholder(container: CreatedContainer): boolean {
+  return labelOf(container, 'config-hash') === placeholderHash;
+}
+
 /** The containers of a service, oldest first. */
 export function replicasAmong(
   containers: readonly CreatedContainer[],
   { service, generation, bad }: { service: string; generation: Generation; bad: ReadonlySet<string> },
 ): Replica[] {
   return containers
-    .filter((each) => serviceOf(each) === service)
+    .filter((each) => serviceOf(each) === service && !isPlaceholder(each))
     .map((container) => ({
       id: container.Id,
       number: Number(labelOf(container, 'container-number')),
-      isRunning: ['running', 'restarting'].includes(container.State.Status),
+      isRunning: isServing(container),
       isUnhealthy: container.State.Health?.Status === 'unhealthy',
       isWanted: isOfGeneration(container, generation) && !bad.has(container.Id),
       createdMs: Date.parse(container.Created ?? ''),
@@ -57,7 +92,7 @@ export type ReplacementStep =
   /** The containers do not run, or their start failed; they serve nobody. */
   | { do: 'remove'; ids: string[] }
   /** Starts so many new containers beside the existing ones. */
-  | { do: 'start'; count: number; existing: number }
+  | { do: 'start'; count: number }
   /** Waits until these containers are healthy. */
   | { do: 'await'; ids: string[] }
   /** Drains, stops and removes these containers: so many new ones have taken their places. */
@@ -98,7 +133,7 @@ export function nextStep(
   const places = Math.max(0, count - wanted.length);
   const replaced = others.toSorted(byUselessness).slice(0, Math.max(0, others.length - places));
   if (wanted.length > 0 && replaced.length > 0) return { do: 'retire', ids: replaced.map(idOf) };
-  return { do: 'start', count: Math.min(parallelism, places), existing: replicas.length };
+  return { do: 'start', count: Math.min(parallelism, places) };
 }
 
 /**
@@ -152,11 +187,32 @@ export function replacementsOf(facts: ReplacementFacts): Replacement[] {
     const [update, generation] = [startFirstOf(service, facts), generations.get(service)];
     if (update === null || generation === undefined || update.replicas === 0 || untouched.includes(service)) return [];
     const own = containers.filter((each) => serviceOf(each) === service);
-    if (own.some((each) => holdsData(each.Id) || labelOf(each, 'config-hash') === placeholderHash)) return [];
+    const isLeftToCompose = own.some((each) => holdsData(each.Id) || isPlaceholder(each));
+    if (isLeftToCompose && !areMixed(own.filter((each) => !isPlaceholder(each)))) return [];
     const replicas = replicasAmong(own, { service, generation, bad });
-    const isMixed = replicas.some(({ isWanted }) => !isWanted) || replicas.length > update.replicas;
-    const isServing = replicas.some(({ isRunning }) => isRunning);
-    return isMixed && isServing ? [{ service, update, generation, needs: dependenciesOf(graph, service) }] : [];
+    const hasOthers = replicas.some(({ isWanted }) => !isWanted) || replicas.length > update.replicas;
+    return hasOthers && own.some(isServing)
+      ? [{ service, update, generation, needs: dependenciesOf(graph, service) }]
+      : [];
+  });
+}
+
+/**
+ * The containers to remove before compose starts the release, of services that are not replaced start-first although
+ * they have containers of several generations: they serve nobody, or the release does not ask for it. Those of the
+ * release stay, and compose finds nothing to replace.
+ */
+export function obsoleteContainers(facts: ReplacementFacts, replacements: readonly Replacement[]): string[] {
+  const { services, containers, generations, untouched, bad, holdsData } = facts;
+  const replaced = new Set(replacements.map(({ service }) => service));
+  return services.flatMap(({ name: service, replicas: count }) => {
+    const generation = generations.get(service);
+    if (generation === undefined || replaced.has(service) || untouched.includes(service)) return [];
+    const replicas = replicasAmong(containers, { service, generation, bad });
+    const others = replicas.filter(({ isWanted }) => !isWanted);
+    if (others.length === replicas.length || others.some(({ id }) => holdsData(id))) return [];
+    const isStartFirst = startFirstOf(service, facts) !== null;
+    return others.slice(0, isStartFirst ? undefined : Math.max(0, replicas.length - count)).map(idOf);
   });
 }
 

@@ -107,7 +107,8 @@ export async function adoptContainers(
 /** Without hashes if compose cannot compute them: then image and content decide. */
 async function configurationHashes(deps: ComposeDependencies, sha: Sha, signal: AbortSignal) {
   try {
-    return await deps.compose.configurationHashes(await composeReleaseOf(deps, sha), signal);
+    const { hashes, version } = await deps.compose.configurationHashes(await composeReleaseOf(deps, sha), signal);
+    return { hashes: hashes instanceof Fault ? null : hashes, version };
   } catch (error) {
     if (!(error instanceof Fault) || error.ending === 'stopped') throw error;
     return { hashes: null, version: '' };

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Fault, isInterruption, throwIfStopped } from '../../../machines/fault.ts';
+import { failedFault, Fault, faultOf, isInterruption, throwIfStopped } from '../../../machines/fault.ts';
 import type { Sha } from '../../../machines/types.ts';
 import type { StartFirst } from '../../bundle/plan/startFirst.rules.ts';
 import { engineHealthcheckOf, healthDemandOf } from '../../bundle/plan/writtenServices.rules.ts';
+import { printable } from '../../core/text.rules.ts';
 import type { ComposeRelease } from '../engine/compose.ts';
 import type { ContainerCommand } from '../engine/containers.ts';
 import {
@@ -20,11 +21,13 @@ import { composeReleaseOf, registerEnvForRedaction } from '../release/releases.t
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import { enforceModel } from './createdContainers.ts';
 import {
+  comparedServices,
   failedReplicas,
   type Generation,
   generationOf,
   isOfGeneration,
   nextStep,
+  obsoleteContainers,
   type Replacement,
   type ReplacementProgress,
   replacementsOf,
@@ -57,9 +60,15 @@ export interface ReplacementPlan {
   missing: ReadonlySet<string>;
   work: ReplacementWork;
   bad: ReadonlySet<string>;
+  /** Containers of other releases that go before compose starts anything. */
+  obsolete: readonly string[];
 }
 
-/** Selects the services to replace start-first; null without one. Compose is only asked if a service may be replaced so. */
+/**
+ * Selects the services to replace start-first; null if compose has to start the release alone. Compose is only asked if
+ * a service may be replaced so, or has containers of several releases. Throws UP_FAILED if compose does not print the
+ * hashes that tell the generations apart: its `up` may destroy all containers of such a service.
+ */
 export async function planReplacements(
   deps: ComposeDependencies,
   found: ReplaceableRelease,
@@ -71,10 +80,13 @@ export async function planReplacements(
   const holdsData = (id: string) =>
     containers.some((each) => each.Id === id && anonymousVolumesOf(each, volumes).length > 0);
   const work = fingerprints !== undefined ? 'apply' : attempt !== null ? 'revert' : 'heal';
-  const names = new Set([...record.services, ...left].filter((each) => each.start_first).map(({ name }) => name));
-  if (!containers.some((each) => names.has(serviceOf(each)) && each.State.Status === 'running')) return null;
+  const compared = comparedServices({ services: record.services, left, containers });
+  if (compared.length === 0) return null;
   const { hashes } = await deps.compose.configurationHashes(release, signal);
-  if (hashes === null) return null;
+  if (hashes instanceof Fault) throw withoutHashes(hashes, compared);
+  const unknown = compared.filter((name) => !hashes.has(name) && !untouched.includes(name));
+  if (unknown.length > 0)
+    throw withoutHashes(failedFault('UP_FAILED', 'docker compose config --hash leaves out services'), unknown);
   const generations = new Map<string, Generation>();
   for (const { name } of record.services) {
     const configHash = hashes.get(name);
@@ -82,7 +94,8 @@ export async function planReplacements(
   }
   const facts = { services: record.services, left, containers, generations, untouched, bad, holdsData };
   const replacements = replacementsOf(facts);
-  if (replacements.length === 0) return null;
+  const obsolete = obsoleteContainers(facts, replacements);
+  if (replacements.length + obsolete.length === 0) return null;
   const replaced = new Set(replacements.map(({ service }) => service));
   const expected = expectedServices(record);
   const isThere = (name: string) => {
@@ -93,7 +106,13 @@ export async function planReplacements(
   };
   const needs = replacements.flatMap((each) => each.needs).filter((name) => !replaced.has(name));
   const missing = needs.filter((name) => !untouched.includes(name) && !isThere(name));
-  return { replacements, missing: new Set(missing), work, bad };
+  return { replacements, missing: new Set(missing), work, bad, obsolete };
+}
+
+/** The fault of compose, which says also that nothing was changed. */
+function withoutHashes({ lines, code, tail }: Fault, services: readonly string[]): Fault {
+  const unchanged = `no container was changed: without the hashes of ${services.map(printable).join(', ')}, containers of two releases cannot be told apart`;
+  return faultOf({ ending: 'failed', code, lines: [...lines, unchanged], tail });
 }
 
 /** The image that a service of the release runs; for a release that is started again, the one that it ran. */
@@ -133,12 +152,26 @@ export async function replaceStartFirst(
 ): Promise<void> {
   const missing = new Set(replaced.missing);
   const preStop = preStopReader(deps, signal);
+  await retireObsolete(deps, { ...replaced, preStop });
   for (const replacement of replaced.replacements) {
     const needed = new Set(replacement.needs).intersection(missing);
     if (needed.size > 0) await startNeeded(deps, replaced, needed, signal);
     for (const name of needed) missing.delete(name);
     await replaceService(deps, { ...replaced, ...replacement, preStop }, signal);
   }
+}
+
+/** Removes containers of other releases that are replaced by nothing. */
+async function retireObsolete(
+  deps: ComposeDependencies,
+  { obsolete, preStop }: ReplacedRelease & { preStop: PreStop },
+): Promise<void> {
+  if (obsolete.length === 0) return;
+  const { containers } = await deps.containers.inspectProject();
+  const retired = containers.filter(({ Id }) => obsolete.includes(Id));
+  for (const container of retired) await retire(deps, container, preStop);
+  const names = retired.map(containerName).join(', ');
+  deps.tick.journal.info(`removed, as containers of two releases were left: ${names}`);
 }
 
 /** Starts the services that a replaced one needs, and waits until they are healthy or have ended. */
@@ -210,10 +243,12 @@ async function takeStep(deps: ComposeDependencies, running: RunningReplacement, 
     case 'remove':
       for (const id of step.ids) await deps.containers.removeContainer(id);
       return true;
-    case 'start':
+    case 'start': {
       if (running.hasStopped) await delay(update, signal);
-      await startBeside(deps, { running, created, scale: { service, containers: step.existing + step.count } }, signal);
+      const existing = created.containers.filter((each) => serviceOf(each) === service).length;
+      await startBeside(deps, { running, created, scale: { service, containers: existing + step.count } }, signal);
       return true;
+    }
     case 'await':
       await awaitReplicas(deps, { ...running, created, ids: step.ids }, signal);
       for (const id of step.ids) running.healthy.add(id);

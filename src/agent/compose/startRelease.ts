@@ -29,6 +29,7 @@ import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
 import { recordCreated } from './recordContainers.ts';
 import type { ReplaceableRelease } from './startFirst.ts';
+import { comparedServices } from './generations.rules.ts';
 import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';
 import { completeRecord, composeReleaseOf } from '../release/releases.ts';
 
@@ -166,7 +167,11 @@ async function prepareStart(
   if (stuckFault && !despiteFaults) throw stuckFault;
   const untouched = [...stuck.keys(), ...pausedServices(before.containers), ...left];
   const replaceable = { sha, release, record: { ...record, services }, fingerprints, untouched };
-  const replacement = await planReplacement(deps, { ...replaceable, problems }, signal);
+  const replacement = await planReplacement(
+    deps,
+    { ...replaceable, problems, before: before.containers },
+    signal,
+  ).catch((error: unknown) => rethrowAsEngineFault(deps, error));
   // They serve until the replacement is over, unless a service that starts before it may need their ports.
   if (replacement === null || replacement.missing.size > 0)
     await removeOtherServices(deps, before.containers, { services });
@@ -180,22 +185,26 @@ async function prepareStart(
 
 /**
  * The services to replace start-first. Their module is only loaded if the compose files of the release, or of the one
- * that a revert leaves, ask for it.
+ * that a revert leaves, ask for it, or if an earlier release left containers of several generations.
  */
 async function planReplacement(
   deps: ComposeDependencies,
   {
     problems,
+    before,
     ...found
   }: Omit<ReplaceableRelease, 'created' | 'bad' | 'left'> & {
     problems: readonly ServiceProblem[];
+    before: readonly CreatedContainer[];
   },
   signal: AbortSignal,
 ) {
   const { attempt } = deps.state.state;
   const isLeft = found.fingerprints === undefined && attempt !== null && attempt.sha !== found.sha;
   const left = isLeft ? ((await deps.releases.readRecord(attempt.sha))?.services ?? []) : [];
-  if (![...found.record.services, ...left].some((each) => each.start_first !== undefined)) return null;
+  const { services } = found.record;
+  const isAsked = [...services, ...left].some((each) => each.start_first !== undefined);
+  if (!isAsked && comparedServices({ services, left, containers: before }).length === 0) return null;
   const { isKept, planReplacements } = await import('./startFirst.ts');
   const cured = problems.filter(({ cure }) => cure === 'restart' || cure === 'recreate');
   const bad = new Set(cured.flatMap((problem) => problem.containers));

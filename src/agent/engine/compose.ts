@@ -115,8 +115,8 @@ export function createCompose(
       withLogins(dir, [], () => readModel((onStdout) => call({ ...renderCall, release, onStdout }, signal))),
 
     /**
-     * The configuration hash that this compose computes for each service, and its version; null when compose cannot
-     * read the files. The files and `.env` contain secrets, the hashes do not.
+     * The configuration hash that this compose computes for each service, or the fault when it prints none, and its
+     * version. The files and `.env` contain secrets, the hashes do not.
      */
     configurationHashes: (release: ComposeRelease, signal: AbortSignal) =>
       withLogins(dir, [], () => readHashes((hashCall) => call({ ...hashCall, release }, signal))),

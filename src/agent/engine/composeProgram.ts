@@ -3,7 +3,14 @@ import { ByteCollector } from '../../core/streams.ts';
 import type { Settings } from '../config/settings.ts';
 import { wipe } from '../secrets/memory.ts';
 import type { Redactor } from '../secrets/redactor.ts';
-import { formatLimitReached, formatStartError, type RunOptions, runProgram, type RunResult } from './programs.ts';
+import {
+  expectSuccess,
+  formatLimitReached,
+  formatStartError,
+  type RunOptions,
+  runProgram,
+  type RunResult,
+} from './programs.ts';
 import { type ComposeRange, type ComposeVersion, isInRange } from './compose.rules.ts';
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -108,27 +115,35 @@ export async function readModel(render: (onStdout: RunOptions['onStdout']) => Pr
 interface ConfigurationHashes {
   /** Version of this compose. */
   version: string;
-  /** By service; null when compose cannot read the files. */
-  hashes: ReadonlyMap<string, string> | null;
+  /** By service; the fault when compose does not print them. */
+  hashes: ReadonlyMap<string, string> | Fault;
 }
 
 type HashCall = Pick<RunOptions, 'timeoutS' | 'onStdout'> & { name: string; args: string[] };
 
 /** The configuration hash that this compose computes for each service. The files contain secrets, the hashes do not. */
 export async function readHashes(run: (call: HashCall) => Promise<RunResult>): Promise<ConfigurationHashes> {
-  const read = async (name: string, args: string[]) => {
+  const { timeoutS } = renderCall;
+  const read = async (name: string, args: string[]): Promise<string | Fault> => {
     const collector = new ByteCollector();
     const onStdout: RunOptions['onStdout'] = (chunk) => collector.add(chunk);
-    const { rc } = await run({ name, args, timeoutS: renderCall.timeoutS, onStdout });
+    const result = await run({ name, args, timeoutS, onStdout });
     const output = collector.take().toString();
-    return rc === 0 ? output : null;
+    try {
+      expectSuccess(`compose ${[name, ...args].join(' ')}`, result, { code: 'UP_FAILED', timeoutS });
+    } catch (error) {
+      return error as Fault;
+    }
+    return output;
   };
-  const version = (await read('version', ['--short']))?.trim().replace(/^v/, '') ?? '';
+  const found = await read('version', ['--short']);
+  const version = typeof found === 'string' ? found.trim().replace(/^v/, '') : '';
   const lines = await read('config', ['--hash', '*']);
+  if (typeof lines !== 'string') return { version, hashes: lines };
   const hashes = lines
-    ?.matchAll(/^(\S+) ([0-9a-f]{64})$/gm)
+    .matchAll(/^(\S+) ([0-9a-f]{64})$/gm)
     .map(([, service = '', hash = '']) => [service, hash] as const);
-  return { version, hashes: hashes === undefined ? null : new Map(hashes) };
+  return { version, hashes: new Map(hashes) };
 }
 
 /** Does not rethrow the parser's error, which quotes the input. */
