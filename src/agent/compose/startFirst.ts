@@ -159,6 +159,10 @@ export async function replaceStartFirst(
     for (const name of needed) missing.delete(name);
     await replaceService(deps, { ...replaced, ...replacement, preStop }, signal);
   }
+  const services = replaced.replacements.map(({ service }) => service);
+  if (services.length === 0) return;
+  deps.recordDecision({ word: 'replaced', services });
+  if (replaced.work === 'apply') deps.tick.journal.remarks.push(`replaced start-first: ${services.join(', ')}`);
 }
 
 /** Removes containers of other releases that are replaced by nothing. */

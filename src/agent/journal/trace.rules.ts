@@ -20,6 +20,7 @@ export type Decision =
   | { word: 'image-signed'; service: string; digest: string; signers: string[] }
   | { word: 'secrets-read'; count: number }
   | { word: 'started'; services: string[]; untouched: string[]; gone: string[] }
+  | { word: 'replaced'; services: string[] }
   | { word: 'current-restored'; sha: Sha | null }
   | { word: 'not-reverted' }
   | { word: 'reverted'; sha: Sha }

@@ -112,6 +112,8 @@ function describeDecision(decision: Decision): string {
       return `secrets read: ${decision.count}`;
     case 'started':
       return describeStarted(decision);
+    case 'replaced':
+      return `replaced start-first: ${decision.services.join(', ')}`;
     case 'current-restored':
       return `no container was changed; current is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
     case 'reverted':
@@ -155,6 +157,7 @@ const explanatoryWords = new Set<Decision['word']>([
   'engine-unreachable',
   'engine-failed',
   'started',
+  'replaced',
   'current-restored',
   'not-reverted',
   'reverted',

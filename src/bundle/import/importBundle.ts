@@ -72,7 +72,7 @@ export async function judgeImportedBundle(
   signal: AbortSignal,
 ): Promise<ImportVerdict> {
   return withBundleAt({ path: directory, limits, signal }, async (bundle) => {
-    if ('refusal' in bundle) return { permits: {}, plan: abortedPlan([bundle.refusal], bundle.sha) };
+    if ('refusal' in bundle) return { permits: {}, plan: abortedPlan([bundle.refusal], bundle.sha), start_first: [] };
     return verdictOf(await bundleFactsOf(bundle, signal));
   });
 }

@@ -69,6 +69,10 @@ it('a host that permits what a bundle asks for, and no more, would apply it', ()
   expect(plan.refusals).toEqual([]);
 });
 
+it('proposes start-first where nothing forbids it', () => {
+  expect([verdictOn('tty: true').start_first, verdictOn('ports: ["80:80"]').start_first]).toEqual([['web'], []]);
+});
+
 it('a volume may have the name that the project gives it', () => {
   const { permits, plan } = verdictOn('tty: true', 'volumes: {a: {name: deployd-eu-1_a}}\n');
   expect([permits, plan.refusals]).toEqual([{}, []]);

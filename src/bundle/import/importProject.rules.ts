@@ -3,6 +3,7 @@ import { permitKeys, type Permits } from '../../api/hostPolicy.rules.ts';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 import { variablesOf } from '../compose/variables.rules.ts';
+import { candidatesOf } from '../plan/hostFaults.rules.ts';
 import { type BundleFacts, noHost, type Plan, planOf } from '../plan/plan.rules.ts';
 import { knownVariables, withKnownVariables } from '../plan/variables.rules.ts';
 import { askedPrivileges } from '../policy/composePolicy.rules.ts';
@@ -175,6 +176,8 @@ export interface ImportVerdict {
   permits: Partial<Permits>;
   /** The plan of a host that does. */
   plan: Plan;
+  /** The services that could be replaced start-first, and do not ask for it. */
+  start_first: string[];
 }
 
 /** Validates a bundle as a host does that grants all needed permits. */
@@ -183,7 +186,7 @@ export function verdictOf(facts: BundleFacts): ImportVerdict {
   const context = { manifest, releaseFiles, texts, projectName: `deployd-${manifest.env}` };
   const permits = permitsOf(askedPrivileges(project, context));
   const policyHost = { ...anyHost, policy: { ...anyHost.policy, permit: permits } };
-  return { permits, plan: planOf(facts, { ...noHost, policyHost }) };
+  return { permits, plan: planOf(facts, { ...noHost, policyHost }), start_first: candidatesOf(facts) };
 }
 
 /** The permits that grant exactly these privileges, in the form of `policy.permit`. */

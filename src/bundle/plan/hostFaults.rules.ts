@@ -51,6 +51,7 @@ import {
   imageVolumeFaults,
   type PlannedReplacement,
   plannedReplacements,
+  startFirstCandidates,
   startFirstNotices,
   startFirstRefusal,
   startFirstServices,
@@ -332,6 +333,11 @@ export function replacementsOf(bundle: StartedBundle, changes: readonly Change[]
     bundleToStart(bundle).start,
     changed.map(({ name }) => name),
   );
+}
+
+/** The services that could be replaced start-first, although their compose file does not ask for it. */
+export function candidatesOf(bundle: StartedBundle): string[] {
+  return startFirstCandidates(bundleToStart(bundle).start);
 }
 
 function bundleToStart(bundle: StartedBundle): { start: BundleToStart; written: WrittenService[] } {

@@ -47,7 +47,10 @@ export interface Plan {
   /** The profiles that the bundle chooses, and the profiles of the applied release that it does not. */
   profiles: Change[];
   services: Change[];
-  /** How the services that change, or may change, are replaced; absent for a swarm, and where nothing is known. */
+  /**
+   * How the services that change, or may change, are replaced; absent for a swarm. Without a host only services that ask
+   * for start-first are listed.
+   */
   replaced?: PlannedReplacement[];
   volumes: Change[];
   images: Change[];
@@ -164,7 +167,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     disk: diskSpaceOf(manifest, { host, pulls }),
     ...(pulls && { pulls }),
     ...changes,
-    ...('known' in host.applied && !isSwarm && { replaced: replacementsOf(bundle, changes.services) }),
+    ...(!isSwarm && replacedServices(bundle, { host, changes: changes.services })),
     wait,
     variables: manifest.variables,
     ignored: ignoredKeys(bundle.project.files, projectOf(manifest), host.policyHost.orchestrator),
@@ -176,6 +179,16 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     ),
     not_judged: [...digestNotCompared(sha), ...onlyApplyCanValidate, ...unknownFacts(host)],
   };
+}
+
+function replacedServices(
+  bundle: BundleFacts,
+  { host, changes }: { host: HostFacts; changes: Change[] },
+): Pick<Plan, 'replaced'> {
+  const replaced = replacementsOf(bundle, changes);
+  if ('known' in host.applied) return { replaced };
+  const asking = replaced.filter(({ order }) => order === 'start-first');
+  return asking.length === 0 ? {} : { replaced: asking };
 }
 
 /** The plan of a bundle whose validation ended at its first refusal, so that nothing else is known. */

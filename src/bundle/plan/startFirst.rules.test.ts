@@ -5,6 +5,7 @@ import { type BundleToStart, readServices } from './bundleToStart.rules.ts';
 import {
   imageVolumeFaults,
   plannedReplacements,
+  startFirstCandidates,
   startFirstNotices,
   startFirstOfModel,
   startFirstServices,
@@ -111,6 +112,12 @@ it('reads the model of compose, which lacks the key for shared volumes', () => {
   ]);
 });
 
+it('names the services that could be replaced so, and do not ask for it', () => {
+  const others = ['free: {image: b}', 'data: {image: b, volumes: ["d:/d"]}', 'port: {image: b, ports: ["80:80"]}'];
+  const bundle = bundleOf('', [...others, 'job: {image: b}', 'off: {image: b, scale: 0}'].map((each) => `  ${each}`).join('\n'));
+  expect(startFirstCandidates({ ...bundle, jobs: new Set(['job']) })).toEqual(['free']);
+});
+
 it('refuses an image with an anonymous volume, unless something is mounted there', () => {
   const image = { taggedMs: null, user: '', architecture: '', volumes: ['/data'] };
   const faults = (keys: string) => imageVolumeFaults(bundleOf(keys), new Map([['web', image]]));
@@ -122,10 +129,11 @@ it('refuses an image with an anonymous volume, unless something is mounted there
 });
 
 it('says how a changed service is replaced, and what both containers would use', () => {
-  const bundle = bundleOf('gpus: all', '  db: {image: b}\n  same: {image: c}');
-  expect(plannedReplacements(bundle, ['web', 'db']).map(({ service, order }) => `${service} ${order}`)).toEqual([
+  const bundle = bundleOf('gpus: all', '  db: {image: b}\n  same: {image: c}\n  off: {image: c, scale: 0}');
+  expect(plannedReplacements(bundle, ['web', 'db', 'off']).map(({ service, order }) => `${service} ${order}`)).toEqual([
     'web start-first',
     'db stop-first',
+    'off not replaced',
   ]);
   expect(startFirstNotices(bundle).map(({ text }) => text)).toEqual([
     'service web: order start-first: two of its containers use gpus at the same time (c.yaml:2)',

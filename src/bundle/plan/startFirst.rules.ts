@@ -106,7 +106,7 @@ export function startFirstRefusal(
 /** How the containers of a changed service are replaced, and why so. */
 export interface PlannedReplacement {
   service: string;
-  order: 'start-first' | 'stop-first';
+  order: 'start-first' | 'stop-first' | 'not replaced';
   why: string;
 }
 
@@ -115,7 +115,9 @@ export function plannedReplacements(bundle: BundleToStart, changed: readonly str
   const asking = new Map(startFirstServices(bundle).map((each) => [each.name, each]));
   return bundle.services
     .filter(({ name }) => changed.includes(name))
-    .map(({ name }): PlannedReplacement => {
+    .map((service): PlannedReplacement => {
+      const { name } = service;
+      if (replicasOf(service) === 0) return { service: name, order: 'not replaced', why: 'it has no containers' };
       const found = asking.get(name);
       if (found !== undefined && found.faults.length === 0)
         return { service: name, order: 'start-first', why: 'deploy.update_config.order says so' };
@@ -123,6 +125,18 @@ export function plannedReplacements(bundle: BundleToStart, changed: readonly str
       const why = bundle.jobs.has(name) ? 'a job runs again' : 'without deploy.update_config.order: start-first';
       return { service: name, order: 'stop-first', why: fault?.text ?? why };
     });
+}
+
+/** The services that could be replaced start-first, although their compose file does not ask for it. */
+export function startFirstCandidates(bundle: BundleToStart): string[] {
+  const sharing = sharingServices(bundle.services);
+  return bundle.services
+    .filter((service) => {
+      const isFree = service.text('deploy', 'update_config', 'order') === '' && !bundle.jobs.has(service.name);
+      if (!isFree || replicasOf(service) === 0) return false;
+      return faultsOf(bundle, { service, update: updateOf(service), sharing }).length === 0;
+    })
+    .map(({ name }) => name);
 }
 
 /** Devices that two containers of a service use while they run side by side. */

@@ -265,7 +265,7 @@ interface Imported extends ImportVerdict {
 
 /** Formats an imported bundle: the changes, the requirements, and the open decisions. */
 function formatImport(imported: Imported, leftOut: LeftOut): string {
-  const { directory, bundle, differences, permits, plan } = imported;
+  const { directory, bundle, differences, permits, plan, start_first } = imported;
   const { manifest, composeFiles, copies, report } = bundle;
   const facts = formatFacts([
     ['bundle', `${manifest.name}, for environment ${manifest.env}`],
@@ -285,6 +285,7 @@ function formatImport(imported: Imported, leftOut: LeftOut): string {
     ['permits that a host needs, in its config.yaml', permitLines(permits)],
     ['left to decide', report.undecided.map(({ owner, key, what, cure }) => `${owner}: ${key}: ${what} → ${cure}`)],
     ['differs from the project without a reason above; the bundle is not finished', differences.map(differenceLine)],
+    [startFirstTitle, start_first.length === 0 ? [] : [start_first.join(', ')]],
     ['refused', plan.refusals.map((refusal) => `${refusal.code}: ${formatRefusal(refusal)}`)],
   ];
   const told = sections.filter(([, lines]) => lines.length > 0);
@@ -299,6 +300,8 @@ function formatImport(imported: Imported, leftOut: LeftOut): string {
     `next: ${nextStep(imported)}`,
   ].join('\n');
 }
+
+const startFirstTitle = 'can be replaced without a pause, with deploy.update_config.order: start-first';
 
 const copyTitle =
   'volumes that start empty: stop the project and copy its data on the host before the first apply, or use --keep-volumes';
