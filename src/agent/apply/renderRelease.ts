@@ -1,4 +1,4 @@
-import type { Bundle } from '../../../machines/types.ts';
+import type { Bundle, Sha } from '../../../machines/types.ts';
 import { type ComposeProject, writablePaths } from '../../bundle/compose/composeProject.rules.ts';
 import { envDigestOf, oneShotsToSkip, withContentLabels } from '../release/fingerprints.ts';
 import {
@@ -8,6 +8,7 @@ import {
   repairRelease,
   type StagedBundle,
 } from '../release/integrity.ts';
+import type { ReleaseRecord } from '../release/record.rules.ts';
 import { serviceFactsOf } from '../release/services.rules.ts';
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
@@ -51,11 +52,24 @@ export async function renderRelease(
     ...factsOf(model, each.name),
     ...model.edges.get(each.name),
   }));
-  const record = { ...described, services, ...recordExtras, signers, trust_root: signatures?.trustRoot ?? null };
+  const trust_root = signatures?.trustRoot ?? null;
+  const record = { ...described, services, ...recordExtras, signers, trust_root, ...(await knownContainers(deps, sha)) };
   await releases.writeRendered(sha, { env: envFile, override, granted: model.granted, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
   return { release: { services: labelled } };
+}
+
+/**
+ * The containers of a release that an earlier attempt recorded. Without them, an apply that continues would take its own
+ * containers for those of another tool, and remove them.
+ */
+async function knownContainers(
+  { releases }: RenderDependencies,
+  sha: Sha,
+): Promise<Pick<ReleaseRecord, 'containers' | 'volumes'>> {
+  const { containers, volumes } = (await releases.readRecord(sha)) ?? {};
+  return { ...(containers && { containers }), ...(volumes && { volumes }) };
 }
 
 type RenderInput = 'bundle' | 'contents' | 'project' | 'images' | 'model' | 'secrets' | 'signatures' | 'signers';
