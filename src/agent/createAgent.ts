@@ -27,6 +27,7 @@ import { TraceRecorder } from './journal/traceRecorder.ts';
 import type { Decision } from './journal/trace.rules.ts';
 import { traceparentOf } from './status/tickSpans.rules.ts';
 import type { Vault } from './secrets/vault.ts';
+import { withHooks } from './compose/hooks.ts';
 import { type ComposeDependencies, type ComposeMemory, observe } from './compose/observe.ts';
 import { reportedContainerOf } from './health/health.rules.ts';
 import type { ApplyServices, ApplyStart, DownServices, TickServices } from '../../machines/services.ts';
@@ -143,12 +144,15 @@ async function createDependencies(
     download: createDownload({ ...apiContext, settings }),
     secretstore: createSecretstore({ ...apiContext, settings }),
     registries: createRegistries({ settings, roots, version }),
-    containers: createContainers({
-      containerHost: settings.container_host,
-      project,
-      signal: stop.signal,
-      onInspect: () => vault.noteUntrackedSecrets(),
-    }),
+    containers: withHooks(
+      createContainers({
+        containerHost: settings.container_host,
+        project,
+        signal: stop.signal,
+        onInspect: () => vault.noteUntrackedSecrets(),
+      }),
+      () => deps,
+    ),
     otherEnvs: () => otherEnvsOf(settings.config_file),
     expectPermitted: (sha, signal) => expectPermitted(deps, sha, signal),
     compose: createCompose(settings, project, composeOptions),

@@ -44,6 +44,7 @@ export async function renderRelease(
   const labelled = withContentLabels(images.services, unrepairedOverride);
   const recordExtras = {
     jobs: await oneShotsToSkip(deps, sha, labelled),
+    hooks: model.hooks,
     env: await envDigestOf(deps, envFile),
   };
   const described = releaseRecordOf(bundle, project, verified);

@@ -13,7 +13,7 @@ import { validateModelPolicy } from '../../bundle/policy/composePolicy.rules.ts'
 import { fingerprintsOf, withoutSecrets } from '../release/fingerprints.ts';
 import { freeSpace, type SpaceDependencies } from '../release/garbage.ts';
 import { grantedPrivilegesOf } from '../release/grantedPrivileges.rules.ts';
-import { serviceEdgesOf, writtenServicesIn } from '../release/services.rules.ts';
+import { hooksIn, serviceEdgesOf, writtenServicesIn } from '../release/services.rules.ts';
 import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
@@ -104,6 +104,7 @@ export async function validateRenderedModel(
       ),
       granted: await withoutSecrets(deps, grantedPrivilegesOf(model, dir, context.outside)),
       edges: serviceEdgesOf(model),
+      hooks: hooksIn(model),
       services: await fingerprintsOf(deps, dir, model),
     },
   };

@@ -10,6 +10,7 @@ import type { GrantedPrivileges } from '../release/grantedPrivileges.rules.ts';
 import { describeResources, hasNoResources, resourcesWithout } from '../release/volumes.rules.ts';
 import type { ProjectResources } from '../state/state.rules.ts';
 import { removeKeepingVolumes } from './createdContainers.ts';
+import { containersWithPreStop, runPreStop } from './hooks.ts';
 import { isVolumeDifferent } from './differences.rules.ts';
 
 /**
@@ -23,6 +24,7 @@ export async function down(
   signal: AbortSignal,
 ): Promise<void> {
   const runDown = () => deps.compose.down(volumes, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
+  await runPreStop(deps, [...(await containersWithPreStop(deps)).keys()], signal);
   await runDown().catch(async (error: unknown) => {
     if (!(error instanceof Fault && error.code === 'DOWN_FAILED')) throw error;
     await removeContainers(deps, error, volumes);

@@ -216,6 +216,31 @@ export function obsoleteContainers(facts: ReplacementFacts, replacements: readon
   });
 }
 
+/**
+ * The containers that compose stops when it creates the containers of a release: it replaces them, there are too many of
+ * them, or they depend on a replaced one.
+ */
+export function stoppedByCompose({
+  services,
+  containers,
+  generations,
+}: Pick<ReplacementFacts, 'services' | 'containers' | 'generations'>): string[] {
+  const replaced = new Set<string>();
+  const stopped = services.flatMap(({ name: service, replicas: count }) => {
+    const generation = generations.get(service);
+    if (generation === undefined) return [];
+    const all = replicasAmong(containers, { service, generation, bad: new Set() });
+    const others = all.filter(({ isWanted }) => !isWanted);
+    if (others.length > 0) replaced.add(service);
+    return [...others, ...all.filter(({ isWanted }) => isWanted).slice(count)].map(idOf);
+  });
+  for (const name of replaced)
+    for (const { name: other, joins = [], restarts_with = [] } of services)
+      if (restarts_with.includes(name) || joins.some(({ service }) => service === name)) replaced.add(other);
+  const dependents = containers.filter((each) => replaced.has(serviceOf(each))).map(({ Id }) => Id);
+  return [...new Set([...stopped, ...dependents])];
+}
+
 function startFirstOf(service: string, { services, left }: ReplacementFacts): StartFirst | null {
   const found = services.find(({ name }) => name === service);
   if (found?.start_first !== undefined) return found.start_first;

@@ -68,12 +68,13 @@ async function findProblems(
   const drifts = record === null ? [] : driftsAmong(containers, record, deps.settings.drift);
   const losses = record === null ? [] : await findLosses(deps, containers, { record, services });
   const namespaces = await namespaceProblems(deps, { judged, all: containers }, services);
+  const due = containers.filter(({ id }) => isPostStartDue(record, id)).map(postStartProblem);
   const drifted = new Set(drifts.flatMap(({ containers: ids }) => ids));
   const ofHealth = [...problemsOf(judged, services, deps.settings.heal_unhealthy), ...crashes, ...namespaces].filter(
     ({ containers: ids }) => ids.length === 0 || !ids.every((id) => drifted.has(id)),
   );
   return {
-    problems: [...ofHealth, ...drifts, ...(await problemsOfLosses(deps, losses))],
+    problems: [...ofHealth, ...due, ...drifts, ...(await problemsOfLosses(deps, losses))],
     restarts,
     findings: [
       ...drifts.map(({ service, detail }) => `drift: ${service}: ${detail}`),
@@ -81,6 +82,15 @@ async function findProblems(
     ],
     lostVolumes: losses,
   };
+}
+
+/** True for a container that a killed agent started, and that has not run its `post_start`. */
+function isPostStartDue(record: ReleaseRecord | null, id: string): boolean {
+  return record?.containers?.some((each) => each.id === id && each.post_start_due === true) === true;
+}
+
+function postStartProblem({ id, service }: ContainerStatus): ServiceProblem {
+  return { service, detail: 'post_start has not run', cure: 'start', containers: [id], isFailure: false };
 }
 
 /** Inspects the containers that share namespaces, and the containers that own these. */

@@ -25,7 +25,11 @@ export async function recordCreated(
   const known = await recordedIds(deps);
   const existed = new Set(before.map(({ Id }) => Id));
   const own = after.containers.filter(({ Id }) => known === null || known.has(Id) || !existed.has(Id));
-  const containers = own.map(recordOfCreated);
+  const due = new Set(record.containers?.filter((each) => each.post_start_due).map(({ id }) => id));
+  const isDue = (each: CreatedContainer) =>
+    record.hooks?.[serviceOf(each)]?.includes('post_start') === true &&
+    (due.has(each.Id) || !['running', 'restarting', 'paused'].includes(each.State.Status));
+  const containers = own.map((each) => ({ ...recordOfCreated(each), ...(isDue(each) && { post_start_due: true }) }));
   const names = new Set(containers.flatMap(({ volumes }) => volumes.map(({ name }) => name)));
   const volumes = after.volumes
     .filter(({ name }) => names.has(name))

@@ -5,7 +5,6 @@ import type { StartFirst } from '../../bundle/plan/startFirst.rules.ts';
 import { engineHealthcheckOf, healthDemandOf } from '../../bundle/plan/writtenServices.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 import type { ComposeRelease } from '../engine/compose.ts';
-import type { ContainerCommand } from '../engine/containers.ts';
 import {
   anonymousVolumesOf,
   containerName,
@@ -14,10 +13,8 @@ import {
   serviceOf,
 } from '../engine/createdContainer.rules.ts';
 import { catchFault } from '../journal/journal.ts';
-import { listOf, objectOf, textOf, textsOf } from '../release/model.rules.ts';
 import type { StartedRelease } from '../release/orchestrator.ts';
 import { expectedServices, type ReleaseRecord } from '../release/record.rules.ts';
-import { composeReleaseOf, registerEnvForRedaction } from '../release/releases.ts';
 import type { ServiceFingerprints } from '../release/services.rules.ts';
 import { enforceModel } from './createdContainers.ts';
 import {
@@ -33,7 +30,9 @@ import {
   replacementsOf,
   type ReplacementWork,
   replicasAmong,
+  stoppedByCompose,
 } from './generations.rules.ts';
+import { startWithHooks } from './hooks.ts';
 import type { ComposeDependencies } from './observe.ts';
 import { recordCreated } from './recordContainers.ts';
 import { waitForContainers, waitUntilHealthy } from './waitUntilHealthy.ts';
@@ -87,11 +86,7 @@ export async function planReplacements(
   const unknown = compared.filter((name) => !hashes.has(name) && !untouched.includes(name));
   if (unknown.length > 0)
     throw withoutHashes(failedFault('UP_FAILED', 'docker compose config --hash leaves out services'), unknown);
-  const generations = new Map<string, Generation>();
-  for (const { name } of record.services) {
-    const configHash = hashes.get(name);
-    if (configHash !== undefined) generations.set(name, { configHash, image: await imageOf(deps, found, name) });
-  }
+  const generations = await generationsOf(deps, found, hashes);
   const facts = { services: record.services, left, containers, generations, untouched, bad, holdsData };
   const replacements = replacementsOf(facts);
   const obsolete = obsoleteContainers(facts, replacements);
@@ -115,10 +110,43 @@ function withoutHashes({ lines, code, tail }: Fault, services: readonly string[]
   return faultOf({ ending: 'failed', code, lines: [...lines, unchanged], tail });
 }
 
+/** A release, and how its services are told from others. */
+type ComparedRelease = Pick<ReplaceableRelease, 'release' | 'record' | 'fingerprints'>;
+
+/** The generation that the release gives each service. */
+async function generationsOf(
+  deps: ComposeDependencies,
+  found: ComparedRelease,
+  hashes: ReadonlyMap<string, string>,
+): Promise<Map<string, Generation>> {
+  const generations = new Map<string, Generation>();
+  for (const { name } of found.record.services) {
+    const configHash = hashes.get(name);
+    if (configHash !== undefined) generations.set(name, { configHash, image: await imageOf(deps, found, name) });
+  }
+  return generations;
+}
+
+/** The running ones among these containers that compose stops when it creates the containers of the release. */
+export async function replacedAmong(
+  deps: ComposeDependencies,
+  found: ComparedRelease,
+  { ids, signal }: { ids: ReadonlySet<string>; signal: AbortSignal },
+): Promise<string[]> {
+  const { containers } = await deps.containers.inspectProject();
+  const running = new Set(containers.filter(({ State }) => State.Status === 'running').map(({ Id }) => Id));
+  if (running.isDisjointFrom(ids)) return [];
+  const { hashes } = await deps.compose.configurationHashes(found.release, signal);
+  if (hashes instanceof Fault) throw hashes;
+  const generations = await generationsOf(deps, found, hashes);
+  const stopped = stoppedByCompose({ services: found.record.services, containers, generations });
+  return stopped.filter((id) => running.has(id) && ids.has(id));
+}
+
 /** The image that a service of the release runs; for a release that is started again, the one that it ran. */
 async function imageOf(
   { containers, vault }: ComposeDependencies,
-  { fingerprints, record }: ReplaceableRelease,
+  { fingerprints, record }: ComparedRelease,
   service: string,
 ): Promise<string | null> {
   if (fingerprints === undefined) return record.containers?.find((each) => each.service === service)?.image ?? null;
@@ -151,13 +179,12 @@ export async function replaceStartFirst(
   signal: AbortSignal,
 ): Promise<void> {
   const missing = new Set(replaced.missing);
-  const preStop = preStopReader(deps, signal);
-  await retireObsolete(deps, { ...replaced, preStop });
+  await retireObsolete(deps, replaced.obsolete);
   for (const replacement of replaced.replacements) {
     const needed = new Set(replacement.needs).intersection(missing);
     if (needed.size > 0) await startNeeded(deps, replaced, needed, signal);
     for (const name of needed) missing.delete(name);
-    await replaceService(deps, { ...replaced, ...replacement, preStop }, signal);
+    await replaceService(deps, { ...replaced, ...replacement }, signal);
   }
   const services = replaced.replacements.map(({ service }) => service);
   if (services.length === 0) return;
@@ -166,14 +193,11 @@ export async function replaceStartFirst(
 }
 
 /** Removes containers of other releases that are replaced by nothing. */
-async function retireObsolete(
-  deps: ComposeDependencies,
-  { obsolete, preStop }: ReplacedRelease & { preStop: PreStop },
-): Promise<void> {
+async function retireObsolete(deps: ComposeDependencies, obsolete: readonly string[]): Promise<void> {
   if (obsolete.length === 0) return;
   const { containers } = await deps.containers.inspectProject();
   const retired = containers.filter(({ Id }) => obsolete.includes(Id));
-  for (const container of retired) await retire(deps, container, preStop);
+  for (const container of retired) await retire(deps, container);
   const names = retired.map(containerName).join(', ');
   deps.tick.journal.info(`removed, as containers of two releases were left: ${names}`);
 }
@@ -191,10 +215,8 @@ async function startNeeded(
   deps.memory.healthyContainers = null;
 }
 
-/** One service of the release, and how its old containers are drained. */
-interface ReplacedService extends ReplacedRelease, Replacement {
-  preStop: PreStop;
-}
+/** One service of the release. */
+interface ReplacedService extends ReplacedRelease, Replacement {}
 
 /** The replacement of one service while it runs. */
 interface RunningReplacement extends ReplacedService, ReplacementProgress {
@@ -238,7 +260,7 @@ async function lookAt({ containers }: ComposeDependencies, running: RunningRepla
 
 /** Takes the next step; false if there is none. */
 async function takeStep(deps: ComposeDependencies, running: RunningReplacement, signal: AbortSignal): Promise<boolean> {
-  const { service, update, preStop } = running;
+  const { service, update } = running;
   const { created, replicas } = await lookAt(deps, running);
   const step = nextStep(replicas, update, running);
   switch (step.do) {
@@ -259,7 +281,7 @@ async function takeStep(deps: ComposeDependencies, running: RunningReplacement, 
       return true;
     case 'retire': {
       const retired = created.containers.filter(({ Id }) => step.ids.includes(Id));
-      await Promise.all(retired.map((container) => retire(deps, container, preStop)));
+      await Promise.all(retired.map((container) => retire(deps, container)));
       deps.tick.journal.info(`start-first: ${service}: stopped ${retired.map(containerName).join(', ')}`);
       running.hasStopped = true;
       return true;
@@ -271,7 +293,7 @@ async function removeFailed(deps: ComposeDependencies, running: RunningReplaceme
   const { created, replicas } = await lookAt(deps, running);
   const failed = new Set(failedReplicas(replicas, running));
   for (const container of created.containers.filter(({ Id }) => failed.has(Id)))
-    await retire(deps, container, running.preStop);
+    await retire(deps, container);
 }
 
 async function delay({ delay_s }: StartFirst, signal: AbortSignal): Promise<void> {
@@ -309,7 +331,8 @@ async function startBeside(
   if (own[0] !== undefined) running.generation = generationOf(own[0]);
   const recorded = after.containers.filter((each) => isNew(each) || isKept(each, running));
   await recordCreated(deps, sha, { before: created.containers, after: { ...after, containers: recorded } });
-  await compose.up({ ...release, scale }, [scale.service], signal).catch(rethrow);
+  const start = (until: AbortSignal) => compose.up({ ...release, scale }, [scale.service], until);
+  await startWithHooks(deps, { sha, start }, signal).catch(rethrow);
   const names = own.map(containerName).join(', ');
   tick.journal.info(`start-first: ${scale.service}: started ${names} beside the others`);
 }
@@ -335,55 +358,8 @@ async function awaitReplicas(
   await waitForContainers(deps, { record, service, ids, waitS, monitorS: update.monitor_s }, signal);
 }
 
-/** The commands that run in a container before it is stopped. */
-type PreStop = (container: CreatedContainer) => Promise<ContainerCommand[]>;
-
-/** Takes a container out of service: runs its `pre_stop`, stops it with its own signal and time, and removes it. */
-async function retire(deps: ComposeDependencies, container: CreatedContainer, preStop: PreStop): Promise<void> {
-  const { containers, tick } = deps;
-  if (container.State.Status === 'running') {
-    for (const command of await preStop(container)) {
-      const code = await containers.runIn(container.Id, command);
-      if (code !== 0 && code !== null)
-        tick.journal.warn(`pre_stop of ${containerName(container)} ended with ${code}; the container is stopped`);
-    }
-    await containers.stopContainer(container.Id);
-  }
+/** Takes a container out of service: stops it with its hooks, its own signal and its own time, and removes it. */
+async function retire({ containers }: ComposeDependencies, container: CreatedContainer): Promise<void> {
+  if (container.State.Status === 'running') await containers.stopContainer(container.Id);
   await containers.removeContainer(container.Id);
-}
-
-/** Reads `pre_stop` from the release that made a container; each release is rendered once. */
-function preStopReader(deps: ComposeDependencies, signal: AbortSignal): PreStop {
-  const { compose, releases, tick } = deps;
-  const models = new Map<Sha, Promise<unknown>>();
-  const render = async (sha: Sha) => {
-    await registerEnvForRedaction(deps, sha);
-    const model = await catchFault(async () => compose.renderModel(await composeReleaseOf(deps, sha), signal));
-    if (!(model instanceof Fault)) return model;
-    if (isInterruption(model)) throw model;
-    tick.journal.warn(`pre_stop of release ${sha} is not known: ${model.message}`);
-    return {};
-  };
-  return async (container) => {
-    for (const sha of await releases.listByAge()) {
-      const record = await releases.readRecord(sha);
-      if (record?.containers?.some(({ id }) => id === container.Id) !== true) continue;
-      const model = models.get(sha) ?? render(sha);
-      models.set(sha, model);
-      const service = objectOf(objectOf(objectOf(await model)['services'])[serviceOf(container)]);
-      return listOf(service['pre_stop']).map(commandOf);
-    }
-    return [];
-  };
-}
-
-function commandOf(hook: unknown): ContainerCommand {
-  const { command, user, working_dir, environment, privileged } = objectOf(hook);
-  return {
-    command: textsOf(command),
-    environment: Object.entries(objectOf(environment)).map(([name, value]) => `${name}=${textOf(value)}`),
-    user: textOf(user),
-    workingDir: textOf(working_dir),
-    privileged: privileged === true,
-  };
 }

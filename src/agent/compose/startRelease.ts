@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { failedFault, Fault, isInterruption } from '../../../machines/fault.ts';
-import type { ServiceProblem } from '../../../machines/types.ts';
+import type { ServiceProblem, Sha } from '../../../machines/types.ts';
 import type { EngineHealthcheck } from '../../bundle/plan/writtenServices.rules.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import { causeLine, causeSaid, describeCause, type FoundCause } from '../../core/failureCauses.rules.ts';
@@ -24,6 +24,7 @@ import {
   removePartiallyCreated,
   restartDependents,
 } from './createdContainers.ts';
+import { containersWithPreStop, runPostStart, runPreStop, startWithHooks } from './hooks.ts';
 import { settleNetworks } from './networks.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
@@ -114,6 +115,7 @@ async function startServicesOf(
     const withDependencies = chosen !== null && untouched.length === 0;
     const isNeeded = (name: string) => chosen === null || isNeededBy(services, chosen, name);
     const options = { excludedServices: excludedServices.filter(isNeeded), only, withDependencies };
+    await drainReplaced(deps, { start, prepared, isTouched }, signal);
     const createOnce = () => compose.create(release, options, signal);
     const createAgain = async () => {
       await removePartiallyCreated(deps, await deps.containers.inspectProject(), kept);
@@ -131,13 +133,14 @@ async function startServicesOf(
   const again = oneShotsToRunAgain(deps, { kept, services }, { before, after });
   const wait = releaseWaitOf(services, healthchecksOf(after.containers), settings);
   const started = plan.rest === null && only === null ? null : (plan.rest ?? names).concat(again).filter(isTouched);
-  const created = { release, record: { ...record, services }, services: started, left: start.left ?? [], wait };
+  const created = { sha, release, record: { ...record, services }, services: started, left: start.left ?? [], wait };
   // A one-shot that runs again may end before a service has joined its namespace.
   const retry = async (error: unknown) => {
     if (again.length === 0 || isInterruption(error)) throw error;
     await startCreated(deps, created, signal);
   };
   if (started?.length !== 0) await startCreated(deps, created, signal).catch(retry).catch(rethrow);
+  await runPostStart(deps, sha, signal);
   if (chosen !== null) return { wait };
   await restartDependents(deps, services);
   const [existed, exist] = [before.containers.map(ownedOf), after.containers.map(ownedOf)];
@@ -145,6 +148,21 @@ async function startServicesOf(
   const fault = stuckFault ?? recordFault;
   if (fault) throw fault;
   return { wait };
+}
+
+/** Runs `pre_stop` in the containers that compose is about to replace. */
+async function drainReplaced(
+  deps: ComposeDependencies,
+  { start, prepared, isTouched }: Omit<PreparedStart, 'names'> & { isTouched: (service: string) => boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const hooked = await containersWithPreStop(deps);
+  const ids = new Set([...hooked].filter(([, service]) => isTouched(service)).map(([id]) => id));
+  if (ids.size === 0) return;
+  const { release, record, services } = prepared;
+  const found = { release, record: { ...record, services }, fingerprints: start.fingerprints };
+  const { replacedAmong } = await import('./startFirst.ts');
+  await runPreStop(deps, await replacedAmong(deps, found, { ids, signal }), signal);
 }
 
 /** Removes obstacles to a start, and selects the services to start. */
@@ -301,6 +319,7 @@ const watchAfterMs = 1500;
 
 /** The containers that compose has created, and the services to start; null for all. */
 interface CreatedRelease {
+  sha: Sha;
   release: ComposeRelease;
   record: ReleaseRecord;
   services: string[] | null;
@@ -315,10 +334,11 @@ interface CreatedRelease {
  */
 async function startCreated(deps: ComposeDependencies, created: CreatedRelease, signal: AbortSignal): Promise<void> {
   const { compose } = deps;
-  const { release, services, wait } = created;
+  const { sha, release, services, wait } = created;
   const end = new AbortController();
   const ended = AbortSignal.any([signal, end.signal]);
-  const running = compose.up({ ...release, dependenciesS: wait.startS }, services, ended);
+  const start = (until: AbortSignal) => compose.up({ ...release, dependenciesS: wait.startS }, services, until);
+  const running = startWithHooks(deps, { sha, start }, ended);
   const settled = running.then(
     () => end.abort(),
     () => end.abort(),

@@ -11,8 +11,13 @@ import {
   RestartCounts,
 } from '../health/health.rules.ts';
 import { unhealthyFault } from '../health/observeHost.ts';
-import { roleOf, unhealthyServicesAmong, type WatchedContainer } from '../health/unhealthyServices.rules.ts';
-import { type HealthSnapshot, WaitVerdict } from './waitVerdict.rules.ts';
+import {
+  type HealthSnapshot,
+  roleOf,
+  unhealthyServicesAmong,
+  WaitVerdict,
+  type WatchedContainer,
+} from '../health/unhealthyServices.rules.ts';
 import type { StartedRelease } from '../release/orchestrator.ts';
 import { expectedServices, finishedServices, type ReleaseRecord } from '../release/record.rules.ts';
 import { isFinished, isJob } from '../release/services.rules.ts';

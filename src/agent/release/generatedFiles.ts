@@ -19,6 +19,9 @@ interface RenderedFiles {
 /** Name of the generated compose file in a release. */
 export const OVERRIDE_FILE = '.deployd.override.yaml';
 
+/** Name of the generated compose file that hides the hooks of services from compose. */
+const HOOKS_FILE = '.deployd.hooks.yaml';
+
 const ENV_FILE = '.env';
 const RECORD_FILE = '.deployd.json';
 const GRANTED_FILE = '.deployd.granted.json';
@@ -72,6 +75,21 @@ export abstract class GeneratedFiles {
 
   async writeOverride(sha: Sha, override: string): Promise<void> {
     await writeDurably(this.#overrideOf(sha), override, 0o600);
+  }
+
+  /**
+   * Writes the compose file that hides hooks from compose, unless it is there, and returns its name; no name if nothing
+   * has to be hidden. The agent runs them itself: compose would run some of them, depending on its version.
+   */
+  async hideHooks(sha: Sha, hooks: Readonly<Record<string, readonly string[]>>): Promise<string[]> {
+    const services = Object.entries(hooks).map(([name, own]) => {
+      return `${JSON.stringify(name)}: {${own.map((hook) => `${hook}: !reset null`).join(', ')}}`;
+    });
+    if (services.length === 0) return [];
+    const file = join(this.pathOf(sha), HOOKS_FILE);
+    const text = `services: {${services.join(', ')}}\n`;
+    if ((await readTextIfExists(file)) !== text) await writeDurably(file, text, 0o600);
+    return [HOOKS_FILE];
   }
 
   /** The record of a release, null when the release was never rendered or the record is damaged. */

@@ -8,7 +8,7 @@ import type { Verification, VerifiedRoot } from '../../signatures/judgement.rule
 import type { LostVolume, RestartCount, VerifiedImage } from '../state/state.rules.ts';
 import type { GrantedPrivileges } from './grantedPrivileges.rules.ts';
 import type { RecordedImage, ReleaseRecord, ReleaseWait } from './record.rules.ts';
-import type { ExpectedService, OneShot, ServiceEdges, ServiceFingerprints } from './services.rules.ts';
+import type { ExpectedService, Hook, OneShot, ServiceEdges, ServiceFingerprints } from './services.rules.ts';
 
 /** The release that should run. */
 export interface AppliedRelease {
@@ -118,6 +118,8 @@ export interface RenderedModel {
   granted: GrantedPrivileges;
   /** The dependencies between its services. */
   edges: ReadonlyMap<string, ServiceEdges>;
+  /** The services that have hooks. */
+  hooks: Record<string, Hook[]>;
   services: ServiceFingerprints;
 }
 

@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Constant, Nullable, Sha256, Values } from '../../api/commonSchemas.ts';
 import { schemaCompiler } from '../../core/compileSchema.ts';
 import type { StartFirst } from '../../bundle/plan/startFirst.rules.ts';
-import type { OneShot, ServiceEdges, ServiceFacts } from './services.rules.ts';
+import type { Hook, OneShot, ServiceEdges, ServiceFacts } from './services.rules.ts';
 
 const Name = Type.String();
 const Names = Type.Array(Name);
@@ -46,6 +46,8 @@ const Container = Type.Object({
   volumes: List(Type.Object({ name: Name, target: Name })),
   /** Its number among the replicas of the service, as compose counts. */
   number: Name,
+  /** True while the agent has started it, or is about to, and has not run its `post_start`. */
+  post_start_due: Type.Optional(Type.Boolean()),
 });
 
 /** The record of a release in `.deployd.json`, from which the state can be rebuilt without the bundle. Optional keys are absent in records of older versions. */
@@ -90,6 +92,8 @@ const recordSchema = Type.Object({
   jobs: Type.Optional(
     Type.Unsafe<OneShot[]>(Type.Array(Type.Object({ service: Name, fingerprint: Name, image: Name, volumes: Names }))),
   ),
+  /** The services that have hooks, which are hidden from compose. Absent in a record of an older version. */
+  hooks: Type.Optional(Values(Type.Unsafe<Hook[]>(Names))),
   /** Paths of the bundle that containers may write to. */
   writable: Type.Optional(List(Name)),
   /**

@@ -238,10 +238,14 @@ export function incompleteFault(what: string): Fault {
   return new Fault('failed', `failed: ${what}`, { code: 'RELEASE_INCOMPLETE' });
 }
 
-/** Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels, its profiles. */
+/**
+ * Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels and
+ * the file that hides hooks, its profiles.
+ */
 export async function composeReleaseOf(deps: { releases: Releases }, sha: string): Promise<ComposeRelease> {
-  const { compose, profiles = [] } = await completeRecord(deps, sha);
-  return { dir: deps.releases.pathOf(sha), files: [...compose, OVERRIDE_FILE], profiles };
+  const { compose, profiles = [], hooks = {} } = await completeRecord(deps, sha);
+  const hiding = await deps.releases.hideHooks(sha, hooks);
+  return { dir: deps.releases.pathOf(sha), files: [...compose, OVERRIDE_FILE, ...hiding], profiles };
 }
 
 /** The record of a release. Throws `RELEASE_INCOMPLETE` without one. */

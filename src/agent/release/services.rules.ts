@@ -11,7 +11,7 @@ import {
 } from '../../bundle/plan/writtenServices.rules.ts';
 import { type InspectedContainer, isRestartedByEngine, type ObservedContainer } from '../engine/container.rules.ts';
 import type { Concealed } from '../../../machines/types.ts';
-import { objectOf, textOf, textsOf } from './model.rules.ts';
+import { listOf, objectOf, textOf, textsOf } from './model.rules.ts';
 
 /** The facts of a service that a release records, so that its health can be determined without the model. */
 export interface ServiceFacts extends ServiceRole {
@@ -98,6 +98,19 @@ export function serviceEdgesOf(model: unknown): Map<string, ServiceEdges> {
       return [name, { joins: [...joins, ...volumes], restarts_with }];
     }),
   );
+}
+
+/** Commands of a compose file that the agent runs in a container around its own starts and stops. */
+export type Hook = 'pre_stop' | 'post_start';
+
+/** The hooks of each service of a rendered model that has any. */
+export function hooksIn(model: unknown): Record<string, Hook[]> {
+  const services = Object.entries(objectOf(objectOf(model)['services']));
+  const hooked = services.flatMap(([name, service]): [string, Hook[]][] => {
+    const own = (['pre_stop', 'post_start'] as const).filter((hook) => listOf(objectOf(service)[hook]).length > 0);
+    return own.length > 0 ? [[name, own]] : [];
+  });
+  return Object.fromEntries(hooked);
 }
 
 /** A service of a release record; its edges are absent in records of older versions. */

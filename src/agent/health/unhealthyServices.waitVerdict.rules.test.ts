@@ -1,6 +1,5 @@
 import { runningContainer } from '../../../fixtures/world/engine/stubContainer.ts';
-import type { WatchedContainer } from '../health/unhealthyServices.rules.ts';
-import { WaitVerdict } from './waitVerdict.rules.ts';
+import { WaitVerdict, type WatchedContainer } from './unhealthyServices.rules.ts';
 
 const expected = [
   { name: 'web', replicas: 1 },
