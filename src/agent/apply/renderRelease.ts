@@ -54,7 +54,14 @@ export async function renderRelease(
     ...model.edges.get(each.name),
   }));
   const trust_root = signatures?.trustRoot ?? null;
-  const record = { ...described, services, ...recordExtras, signers, trust_root, ...(await knownContainers(deps, sha)) };
+  const record = {
+    ...described,
+    services,
+    ...recordExtras,
+    signers,
+    trust_root,
+    ...(await knownContainers(deps, sha)),
+  };
   await releases.writeRendered(sha, { env: envFile, override, granted: model.granted, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);

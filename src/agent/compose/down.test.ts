@@ -37,6 +37,7 @@ function depsWith(faults: Fault[], stop: (id: string) => Promise<void> = async (
       },
       ownedResources: async () => ({ volumes: [], networks: [] }),
     },
+    releases: { list: async () => [] },
     settings: { down_timeout_s: 0.05 },
     state: { state: {} },
     tick: { journal: { warn: record, info: record, remarks: [] } },

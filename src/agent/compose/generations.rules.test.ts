@@ -126,7 +126,12 @@ describe('the services to replace start-first', () => {
   const start_first = { replicas: 1, parallelism: 1, delay_s: 0, monitor_s: 0 };
   const container = (service: string, hash: string, more: object = {}) =>
     ({
-      ...{ Id: `${service}-${hash}${JSON.stringify(more).includes('exited') ? 'x' : ''}`, Name: '', Image: 'sha256:1', State: { Status: 'running' } },
+      ...{
+        Id: `${service}-${hash}${JSON.stringify(more).includes('exited') ? 'x' : ''}`,
+        Name: '',
+        Image: 'sha256:1',
+        State: { Status: 'running' },
+      },
       Config: { Labels: { 'com.docker.compose.service': service, 'com.docker.compose.config-hash': hash } },
       ...more,
     }) as unknown as CreatedContainer;

@@ -50,7 +50,7 @@ export function withHooks(
     stopContainer: async (id) => {
       const deps = getDeps();
       await runPreStop(deps, [id], deps.stop.signal);
-      return containers.stopContainer(id);
+      await containers.stopContainer(id);
     },
     restartContainer: async (id) => {
       const deps = getDeps();
@@ -60,9 +60,8 @@ export function withHooks(
       const isDue = hooksOf(release, service)?.includes('post_start') === true;
       if (release !== null && isDue) await setDue(deps, release.sha, { id, isDue });
       memoryOf(deps).drained.delete(id);
-      const restarted = await containers.restartContainer(id);
+      await containers.restartContainer(id);
       if (release !== null && isDue) await runPostStart(deps, release.sha, deps.stop.signal);
-      return restarted;
     },
   };
 }
@@ -93,7 +92,9 @@ export async function runPreStop(deps: HookDependencies, ids: readonly string[],
   const run = async (id: string) => {
     const record = drained.has(id) ? null : await releaseOf(deps, id);
     const service = serviceIn(record, id);
-    for (const command of record === null ? [] : await commandsOf(deps, { record, service, hook: 'pre_stop' }, signal)) {
+    for (const command of record === null
+      ? []
+      : await commandsOf(deps, { record, service, hook: 'pre_stop' }, signal)) {
       const code = await catchFault(() => containers.runIn(id, command));
       if (code instanceof Fault && isInterruption(code)) throw code;
       const why = code instanceof Fault ? `fails: ${code.message}` : `ends with ${code}`;
@@ -183,7 +184,7 @@ export async function startWithHooks(
   );
   try {
     while (!over.signal.aborted) {
-      await runPostStart(deps, sha, signal);
+      await runPostStart(deps, sha, signal, false);
       await pause(lookMs, undefined, { signal: over.signal }).catch(() => undefined);
     }
   } catch (error) {
@@ -195,20 +196,29 @@ export async function startWithHooks(
   await runPostStart(deps, sha, signal);
 }
 
-/** Runs `post_start` in the running containers of a release that have not run it. Throws UP_FAILED if one fails. */
-export async function runPostStart(deps: HookDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
+/**
+ * Runs `post_start` in the running containers of a release that have not run it. Throws UP_FAILED if one fails. After the
+ * start, a container that has ended already does not run it.
+ */
+export async function runPostStart(
+  deps: HookDependencies,
+  sha: Sha,
+  signal: AbortSignal,
+  isStarted = true,
+): Promise<void> {
   const { containers, releases } = deps;
-  for (const { id, service } of await dueIn(deps, sha)) {
-    const found = await containers.inspect({ id });
-    if (found?.state === 'created') continue;
-    const record = found?.state === 'running' ? await releases.readRecord(sha) : null;
-    const commands = record === null ? [] : await commandsOf(deps, { record, service, hook: 'post_start' }, signal);
-    for (const command of commands) {
+  const record = await releases.readRecord(sha);
+  const run = async ({ id, service }: RecordedContainer) => {
+    const state = (await containers.inspect({ id }))?.state ?? 'exited';
+    if (record === null || state !== 'running') return isStarted && ['exited', 'dead'].includes(state) ? [id] : [];
+    for (const command of await commandsOf(deps, { record, service, hook: 'post_start' }, signal)) {
       const code = await containers.runIn(id, command);
       if (code !== 0 && code !== null) throw failedFault('UP_FAILED', `post_start of ${service} ended with ${code}`);
     }
-    await setDue(deps, sha, { id, isDue: false });
-  }
+    return [id];
+  };
+  const done = await Promise.all((await dueIn(deps, sha)).map(run));
+  for (const id of done.flat()) await setDue(deps, sha, { id, isDue: false });
 }
 
 async function dueIn({ releases }: HookDependencies, sha: Sha): Promise<RecordedContainer[]> {

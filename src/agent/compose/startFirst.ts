@@ -292,8 +292,7 @@ async function takeStep(deps: ComposeDependencies, running: RunningReplacement, 
 async function removeFailed(deps: ComposeDependencies, running: RunningReplacement): Promise<void> {
   const { created, replicas } = await lookAt(deps, running);
   const failed = new Set(failedReplicas(replicas, running));
-  for (const container of created.containers.filter(({ Id }) => failed.has(Id)))
-    await retire(deps, container);
+  for (const container of created.containers.filter(({ Id }) => failed.has(Id))) await retire(deps, container);
 }
 
 async function delay({ delay_s }: StartFirst, signal: AbortSignal): Promise<void> {

@@ -114,7 +114,10 @@ it('reads the model of compose, which lacks the key for shared volumes', () => {
 
 it('names the services that could be replaced so, and do not ask for it', () => {
   const others = ['free: {image: b}', 'data: {image: b, volumes: ["d:/d"]}', 'port: {image: b, ports: ["80:80"]}'];
-  const bundle = bundleOf('', [...others, 'job: {image: b}', 'off: {image: b, scale: 0}'].map((each) => `  ${each}`).join('\n'));
+  const bundle = bundleOf(
+    '',
+    [...others, 'job: {image: b}', 'off: {image: b, scale: 0}'].map((each) => `  ${each}`).join('\n'),
+  );
   expect(startFirstCandidates({ ...bundle, jobs: new Set(['job']) })).toEqual(['free']);
 });
 
