@@ -69,8 +69,8 @@ export async function renderRelease(
 }
 
 /**
- * The containers of a release that an earlier attempt recorded. Without them, an apply that continues would take its own
- * containers for those of another tool, and remove them.
+ * The containers of a release that an earlier attempt recorded. Without them, an apply that continues would remove its
+ * own containers as containers of another tool.
  */
 async function knownContainers(
   { releases }: RenderDependencies,

@@ -198,9 +198,9 @@ export function replacementsOf(facts: ReplacementFacts): Replacement[] {
 }
 
 /**
- * The containers to remove before compose starts the release, of services that are not replaced start-first although
- * they have containers of several generations: they serve nobody, or the release does not ask for it. Those of the
- * release stay, and compose finds nothing to replace.
+ * The containers to remove before compose starts the release. Their services have containers of several generations, but
+ * are not replaced start-first: they serve nobody, or the release does not ask for it. The containers of the release
+ * stay, and compose finds nothing to replace.
  */
 export function obsoleteContainers(facts: ReplacementFacts, replacements: readonly Replacement[]): string[] {
   const { services, containers, generations, untouched, bad, holdsData } = facts;

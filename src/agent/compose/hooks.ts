@@ -21,7 +21,7 @@ interface HookDependencies {
   readonly vault: Vault;
 }
 
-/** What the hooks of one tick have to remember. */
+/** The hooks that ran in a tick, and the models that contain them. */
 interface HookMemory {
   /** Containers whose `pre_stop` has run since their last start. */
   drained: Set<string>;

@@ -66,7 +66,7 @@ export interface ReplacementPlan {
 /**
  * Selects the services to replace start-first; null if compose has to start the release alone. Compose is only asked if
  * a service may be replaced so, or has containers of several releases. Throws UP_FAILED if compose does not print the
- * hashes that tell the generations apart: its `up` may destroy all containers of such a service.
+ * hashes that distinguish the generations: its `up` may destroy all containers of such a service.
  */
 export async function planReplacements(
   deps: ComposeDependencies,
@@ -106,11 +106,11 @@ export async function planReplacements(
 
 /** The fault of compose, which says also that nothing was changed. */
 function withoutHashes({ lines, code, tail }: Fault, services: readonly string[]): Fault {
-  const unchanged = `no container was changed: without the hashes of ${services.map(printable).join(', ')}, containers of two releases cannot be told apart`;
+  const unchanged = `no container was changed: without the hashes of ${services.map(printable).join(', ')}, containers of two releases cannot be distinguished`;
   return faultOf({ ending: 'failed', code, lines: [...lines, unchanged], tail });
 }
 
-/** A release, and how its services are told from others. */
+/** A release to compare with the existing containers. */
 type ComparedRelease = Pick<ReplaceableRelease, 'release' | 'record' | 'fingerprints'>;
 
 /** The generation that the release gives each service. */

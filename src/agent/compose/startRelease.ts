@@ -203,7 +203,7 @@ async function prepareStart(
 
 /**
  * The services to replace start-first. Their module is only loaded if the compose files of the release, or of the one
- * that a revert leaves, ask for it, or if an earlier release left containers of several generations.
+ * that a revert leaves, ask for it. It is also loaded if an earlier release left containers of several generations.
  */
 async function planReplacement(
   deps: ComposeDependencies,
