@@ -11,6 +11,7 @@ import { anyHost, permitEntry, type Privilege } from '../policy/policyHost.rules
 import { replaceContents, replaceEnvironmentSecrets, replaceWrittenSecrets } from './files.rules.ts';
 import {
   type AppliedEffect,
+  change,
   createVariableRegister,
   type ImportChoices,
   type ImportReport,
@@ -102,8 +103,29 @@ const steps: readonly ((work: ImportWork) => void)[] = [
   ...[replaceBuilds, replaceContents, replaceEnvironmentSecrets, replaceWrittenSecrets],
   ...[replaceDeviceMounts, replaceMounts],
   ...[replaceVolumeDrivers, replaceNetworkDrivers, replaceServiceKeys, replaceHostResources],
-  ...[removeOwners, findRenamed],
+  ...[removeOwners, findRenamed, reportLosses],
 ];
+
+/** Forms of compose files that compose reads and does not print. */
+const lostForms: readonly [what: string, pattern: RegExp][] = [
+  ['comments', /(^|\s)#/m],
+  ['anchors', /(^|[\s[{,])&[A-Za-z]/m],
+  ['x- sections', /^\s*x-[\w-]+:/m],
+];
+
+function reportLosses(work: ImportWork): void {
+  const files = [...work.texts.values()].filter((text) => /^(services|include):/m.test(text));
+  const lost = lostForms.flatMap(([what, pattern]) => (files.some((text) => pattern.test(text)) ? [what] : []));
+  const place = { owner: 'project', key: 'files' };
+  if (lost.length > 0)
+    change(work, place, [`${lost.join(', ')} are left out`, 'the bundle contains what compose reads']);
+  for (const [key, now] of [
+    ['env_file', 'environment'],
+    ['label_file', 'labels'],
+  ] as const)
+    if (files.some((text) => text.includes(`${key}:`)))
+      change(work, place, [`${key} is ${now} now`, 'a later change of the file has no effect']);
+}
 
 /** The variables that the bundle's manifest names. */
 interface SuppliedVariables {

@@ -110,6 +110,15 @@ describe('an import reports', () => {
     expect(linesOf({ 'compose.yaml': `services: {a: {image: x}}\n${section}: ${parts}\n`, ...more })).toEqual(lines);
   });
 
+  it('the forms that the bundle does not keep', () => {
+    const text = '# a\nx-b: &b {image: x, env_file: e.env}\nservices:\n  a: *b\n';
+    const files = { 'compose.yaml': text, 'e.env': '# c\nA=1\n', 'b.yaml': '# no compose file\n' };
+    expect(linesOf(files)).toEqual([
+      'project: files: comments, anchors, x- sections are left out, because the bundle contains what compose reads',
+      'project: files: env_file is environment now, because a later change of the file has no effect',
+    ]);
+  });
+
   it('each thing once', () => {
     const text = 'services: {a: {image: x, volumes: [./d:/a, ./d:/b]}, b: {image: x, volumes: [./d:/a]}}\n';
     expect(linesOf({ 'compose.yaml': text })).toEqual(

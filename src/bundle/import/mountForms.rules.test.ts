@@ -103,7 +103,8 @@ describe('what is mounted', () => {
     expect(resultOf({ 'compose.yaml': text, ...files })).toMatchObject({
       ...{ a: { volumes: ['./parent/b.conf:/b:ro'] }, copies: ['parent/b.conf'] },
     });
-    expect(resultOf({ 'compose.yaml': text.replace('../b.conf', './none') }).changes).toHaveLength(2);
+    const { changes } = resultOf({ 'compose.yaml': text.replace('../b.conf', './none') });
+    expect(changes.filter((line) => line.startsWith('service '))).toHaveLength(2);
   });
 });
 

@@ -120,15 +120,6 @@ describe('mounts', () => {
       },
     ],
     [
-      'of homes are written out where the project says what home is',
-      '["~/x:/x"]',
-      { '.env': 'HOME=/home/ann\n' },
-      {
-        a: { volumes: ['/home/ann/x:/x'] },
-        changes: [/~\/x is written out as \/home\/ann\/x/],
-      },
-    ],
-    [
       'of files in homes, and of homes themselves, are left open',
       '[~/x.conf:/x.conf, "~:/home:ro", ~ann/x:/x]',
       {},

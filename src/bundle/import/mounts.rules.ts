@@ -307,20 +307,11 @@ function replaceHostMount(bind: Bind): void {
 }
 
 function replaceHomeMount(bind: Bind): void {
-  const { work, place, source, shown, mount } = bind;
-  const { values, isSecret } = work.register;
-  const home = isSecret('HOME') ? undefined : values.get('HOME');
-  if (home !== undefined && /^~(\/|$)/.test(source)) {
-    mount.source = `${home}${source.slice(1)}`.replaceAll('$', '$$$$');
-    change(work, place, [`${shown} is written out as ${printable(mount.source)}`, 'a bundle has no home']);
-  } else if (/^~\/+[^/]/.test(source) && !looksLikeFile(source)) {
-    const why = 'a bundle has no home: copy what is there into the volume, or give --variable HOME=PATH';
-    becomeVolume(bind, source, why);
-  } else
-    leaveUndecided(work, place, [
-      `${shown} is in somebody's home`,
-      'write an absolute path, or give --variable HOME=PATH',
-    ]);
+  const { work, place, source, shown } = bind;
+  const cure = 'give --variable HOME=PATH';
+  if (/^~\/+[^/]/.test(source) && !looksLikeFile(source))
+    becomeVolume(bind, source, `a bundle has no home: copy what is there into the volume, or ${cure}`);
+  else leaveUndecided(work, place, [`${shown} is in somebody's home`, `write an absolute path, or ${cure}`]);
 }
 
 /** Directories of which the agent has its own; a host refuses what stays. */

@@ -78,7 +78,7 @@ export async function readProject(
       unmarked: names.filter((name) => !markers.some(([, one]) => one === name)),
       open: new Set(unsetIn(actual)),
       root: realpathSync(source.directory),
-      home: homeOf(source),
+      home: source.chosen.has('HOME') ? null : homeOf(source),
       own: ownValues(compose, source, texts.names),
     },
   };

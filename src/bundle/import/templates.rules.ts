@@ -36,9 +36,10 @@ export interface Renderings {
   open: ReadonlySet<string>;
   /** Values of variables that each operator has, such as `PATH`, if the project uses them. */
   own: ReadonlyMap<string, string>;
-  /** Absolute directory of the project, and the home of its operator. */
+  /** Absolute directory of the project. */
   root: string;
-  home: string;
+  /** The home of its operator; null if it was chosen, so that paths below it are paths of the host. */
+  home: string | null;
 }
 
 /** Texts of the project that may have variables, and what they name. */
@@ -357,8 +358,8 @@ function pathOf(path: string, plain: unknown, { root, home }: Merging): string {
   const relative = posix.relative(root, path);
   if (relative === '') return '.';
   if (isBelow(path, root)) return `./${relative}`;
-  if (path === home || isBelow(path, home)) return `~${path.slice(home.length)}`;
-  return typeof plain !== 'string' || plain.startsWith('/') ? path : relative;
+  if (home !== null && (path === home || isBelow(path, home))) return `~${path.slice(home.length)}`;
+  return typeof plain !== 'string' || /^[/~]/.test(plain) ? path : relative;
 }
 
 const literalServiceKeys = (

@@ -6,7 +6,7 @@ import { sharedEngine } from '../../../fixtures/world/harness.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 /** Imports a project; the outcome, and the compose file of the bundle. */
-async function bring(files: Record<string, string>) {
+async function bring(files: Record<string, string>, ...more: string[]) {
   const dir = tempDir();
   const source = join(dir, 'shop');
   for (const [path, text] of Object.entries(files)) {
@@ -15,7 +15,8 @@ async function bring(files: Record<string, string>) {
   }
   const out = join(dir, 'out');
   const { compose } = sharedEngine();
-  const outcome = await deployctl(['bundle', 'import', source, '--env', 'eu-1', '--out', out, '--compose', compose]);
+  const args = ['bundle', 'import', source, '--env', 'eu-1', '--out', out, '--compose', compose, ...more];
+  const outcome = await deployctl(args);
   return { ...outcome, compose: parse(readFileSync(join(out, 'compose.yaml'), 'utf8')) as unknown };
 }
 
@@ -59,6 +60,15 @@ it('leaves a password of several words in a command to decide, and writes it now
   });
   expect([exit, stdout]).toEqual([1, expect.stringContaining('${DB_PASSWORD} is several words → write each word as')]);
   expect(compose).toEqual({ services: { a: { image: 'x', command: ['run', '${DB_PASSWORD}'] } } });
+});
+
+it('writes a home out that was chosen', async () => {
+  const files = { 'compose.yaml': 'services: {a: {image: x, volumes: ["~/x:/x", "${HOME}/y:/y:ro"]}}\n' };
+  const { exit, compose } = await bring(files, '--variable', 'HOME=/home/ann');
+  expect([exit, compose]).toEqual([
+    0,
+    { services: { a: { image: 'x', volumes: ['/home/ann/x:/x', '/home/ann/y:/y:ro'] } } },
+  ]);
 });
 
 const service = (...lines: string[]) =>
