@@ -90,7 +90,7 @@ function isPostStartDue(record: ReleaseRecord | null, id: string): boolean {
 }
 
 function postStartProblem({ id, service }: ContainerStatus): ServiceProblem {
-  return { service, detail: 'post_start has not run', cure: 'start', containers: [id], isFailure: false };
+  return { service, detail: 'post_start has not run', cure: 'start', containers: [id], isFailure: true };
 }
 
 /** Inspects the containers that share namespaces, and the containers that own these. */
