@@ -53,6 +53,11 @@ it('shows on one screen what runs, since when, what is wrong and what to do', as
     host('web-3', { trouble: 'failed', applied_sha: 'b'.repeat(64), applied_since: null, last_report: failure }),
     host('web-4', { state: 'offline', healthy: null }),
     host('lap-1', { laptop: true, last_seen_at: '2020-01-01T00:00:00Z' }),
+    host('0f8fad5b-d9cb', {
+      host_name: '-x$(id)',
+      trouble: 'refused',
+      last_report: { ...failure, outcome: 'refused' },
+    }),
   );
   const { exit, stdout } = await status('eu-1');
   expect(exit).toBe(1);
@@ -62,13 +67,14 @@ it('shows on one screen what runs, since when, what is wrong and what to do', as
     expect.stringMatching(/^desired {6}shop 2 \(aaaaaaaaaaaa\), since 2026-11-30T12:00:00\.000Z /),
     '',
     'RUNS                   HOSTS  SINCE  WHICH',
-    'shop 2 (aaaaaaaaaaaa)  4      60m    web-1, web-2, web-4, lap-1',
+    'shop 2 (aaaaaaaaaaaa)  5      60m    web-1, web-2, web-4, lap-1, -x$(id)',
     'bbbbbbbbbbbb           1      -      web-3',
     '',
-    'STATE    HOSTS  WHICH  WHY              NEXT',
-    'failed   1      web-3  UP_FAILED: rc=1  deployctl reports web-3',
-    'offline  1      web-4  -                deployctl host show web-4',
-    'asleep   1      lap-1  -                -',
+    'STATE    HOSTS  WHICH    WHY              NEXT',
+    'failed   1      web-3    UP_FAILED: rc=1  deployctl reports web-3',
+    'refused  1      -x$(id)  UP_FAILED: rc=1  deployctl reports 0f8fad5b',
+    'offline  1      web-4    -                deployctl host show web-4',
+    'asleep   1      lap-1    -                -',
     '',
   ]);
 });
@@ -110,6 +116,11 @@ it.each<[string, () => unknown, string]>([
   ['has a host of unknown health', () => (hosts[0] = host('web-1', { healthy: null })), 'health unknown'],
   ['has a host that is unhealthy', () => (hosts[0] = host('web-1', { healthy: false })), 'unhealthy'],
   ['has a host that refused its bundle', () => (hosts[0] = host('web-1', { trouble: 'refused' })), 'refused'],
+  [
+    'has a laptop that failed before it fell asleep',
+    () => (hosts[0] = host('lap-1', { laptop: true, trouble: 'failed', last_seen_at: '2020-01-01T00:00:00Z' })),
+    'failed',
+  ],
   ['has a host that is locked', () => (hosts[0] = host('web-1', { locked_at: since })), 'locked'],
   ['has a cloned host', () => (hosts[0] = host('web-1', { cloned_at: since })), 'cloned'],
   ['has a host on hold', () => (hosts[0] = host('web-1', { applied_sha: null, deferred_by: 'hold' })), 'held'],

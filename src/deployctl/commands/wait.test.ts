@@ -88,18 +88,19 @@ it.each(['refused', 'failed', 'unhealthy'])(
 it('names all hosts that fail, each with its reason and the last lines of its output', async () => {
   const failed = { ...report('r', 'failed'), output_tail: 'one\ntwo\n' };
   others = ['00000001', '00000002'].map((id) => ({ ...backend, id, last_report: failed, trouble: 'failed' }));
+  Object.assign(others[1]!, { host_name: 'web-3;id' });
   backend['applied_sha'] = desired;
   const { exit, stderr } = await wait('eu-1', () => expect('waited').toBe('never'));
   expect(exit).toBe(1);
   expect(stderr.split('\n').slice(1, -1)).toEqual([
     'deployctl: FAILED: 2 hosts fail',
-    ...['00000001', '00000002'].flatMap((id) => [
-      `  web-3 (${id}, site berlin): failed: COMPOSE_REFUSED: service web: build`,
+    ...['web-3 (00000001', 'web-3;id (00000002'].flatMap((name) => [
+      `  ${name}, site berlin): failed: COMPOSE_REFUSED: service web: build`,
       '    one',
       '    two',
     ]),
     '  → `deployctl reports web-3`',
-    '  → `deployctl reports web-3`',
+    '  → `deployctl reports 00000002`',
   ]);
 });
 
