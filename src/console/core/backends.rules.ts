@@ -33,9 +33,15 @@ const cloned: Condition = {
   meaning: 'Two hosts use its token. Neither gets bundles until an administrator accepts one.',
 };
 
+const asleep: Condition = {
+  word: 'asleep',
+  tone: 'idle',
+  meaning: 'It is a laptop that is away; what is desired of it waits.',
+};
+
 const troubles = {
-  refused: { word: 'refused', tone: 'bad', meaning: 'Its host refuses the desired bundle, and keeps what it has.' },
-  failed: { word: 'failed', tone: 'bad', meaning: 'Its host has tried to apply the desired bundle, and failed.' },
+  refused: { word: 'refused', tone: 'bad', meaning: 'Its host refuses a bundle, and keeps what it has.' },
+  failed: { word: 'failed', tone: 'bad', meaning: 'Its host has tried to apply a bundle, and failed.' },
 } as const satisfies Record<string, Condition>;
 
 /** Every cause of trouble: its tone, what its hosts do, and the filter of the list that shows them. */
@@ -44,12 +50,12 @@ export const causeWords: Record<
   { tone: Tone; one: string; many: string; filter: Record<string, string> }
 > = {
   failed: {
-    ...{ tone: 'bad', one: 'has failed to apply the desired bundle', filter: { sick: 'true' } },
-    many: 'have failed to apply the desired bundle',
+    ...{ tone: 'bad', one: 'has failed to apply a bundle', filter: { sick: 'true' } },
+    many: 'have failed to apply a bundle',
   },
   refused: {
-    ...{ tone: 'bad', one: 'refuses the desired bundle, and keeps what it has', filter: { sick: 'true' } },
-    many: 'refuse the desired bundle, and keep what they have',
+    ...{ tone: 'bad', one: 'refuses a bundle, and keeps what it has', filter: { sick: 'true' } },
+    many: 'refuse a bundle, and keep what they have',
   },
   unhealthy: {
     ...{ tone: 'bad', one: 'is unhealthy: a service does not run', filter: { sick: 'true' } },
@@ -68,7 +74,7 @@ export const causeWords: Record<
 };
 
 type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'> &
-  Partial<Pick<Backend, 'locked_at' | 'cloned_at' | 'leftover'>>;
+  Partial<Pick<Backend, 'locked_at' | 'cloned_at' | 'leftover' | 'laptop'>>;
 
 /** The most important facts about a backend. */
 export function conditionOf(backend: ConditionFacts): Condition {
@@ -76,6 +82,7 @@ export function conditionOf(backend: ConditionFacts): Condition {
     return { word: `${backend.state}, may still run`, tone: 'bad', meaning: `Warning: ${backend.leftover}.` };
   if (backend.locked_at) return locked;
   if (backend.cloned_at) return cloned;
+  if (backend.state === 'offline' && backend.laptop) return asleep;
   if (backend.state !== 'active') return stateConditions[backend.state];
   if (backend.trouble === 'refused' || backend.trouble === 'failed') return troubles[backend.trouble];
   if (backend.healthy === false || backend.trouble === 'unhealthy')
@@ -264,7 +271,7 @@ export interface RetirementStep {
 const finishingSteps: Record<string, string> = {
   revokeToken: 'The token of its host is revoked',
   deleteIdentity: 'Its identity in the mesh is deleted',
-  destroySecrets: 'The secrets of its environment are destroyed, or kept: by your choice, or if a host is left there',
+  destroySecrets: 'The secrets of its environment stay while another host uses them; otherwise you are asked',
 };
 
 const ends: readonly BackendDetails['state'][] = ['finishing', 'retired'];

@@ -40,7 +40,7 @@ export const envPage: Page = async (visit) => {
           new URLSearchParams(),
           name,
         )}
-        ${troubleList(trouble, now)} ${desiredBundle(env, visit, now)}
+        ${troubleList(trouble, now)} ${desiredBundle(env, { bundles, running, visit, now })}
         ${running ? rolloutSection(running, hosts, { visit, now }) : nothing}
         <h2>Bundles</h2>
         ${bundleTable(bundles, { env, running, gates: gateWebhooks(webhooks, name), visit, now })}
@@ -49,33 +49,56 @@ export const envPage: Page = async (visit) => {
   };
 };
 
-function desiredBundle({ name, desired }: EnvDetails, visit: Visit, now: number): TemplateResult {
+/** The bundles of an environment, and its rollout that is not over. */
+interface Deployed {
+  bundles: readonly Bundle[];
+  running: Rollout | null;
+  visit: Visit;
+  now: number;
+}
+
+function desiredBundle(env: EnvDetails, { bundles, running, visit, now }: Deployed): TemplateResult {
+  const { name, desired, desired_since } = env;
   if (desired === null)
     return emptyState('Its hosts are to run nothing yet. Promote a bundle:', `deployctl promote ${name} SHA`);
+  const known = bundles.find(({ sha256 }) => sha256 === env.previous_sha);
+  const previous = known === undefined ? shortSha(env.previous_sha) : nameOf(known);
+  const back = running !== null ? nameOf(desired) : env.previous_sha === null ? null : previous;
   return html`<div class="heading">
       <h2>Desired bundle</h2>
-      ${may(visit.caller, 'deployer', name) ? html`<button @click=${() => askToUndo(desired, visit)}>Undo</button>` : nothing}
+      ${back !== null && may(visit.caller, 'deployer', name) ? html`<button @click=${() => askToUndo(desired, { back, running, visit })}>Undo</button>` : nothing}
     </div>
     ${facts([
       ['Bundle', html`<strong>${desired.name} ${desired.version}</strong> ${digest(desired.sha256)}`],
       ['Sequence', desired.sequence],
+      ['Desired', desired_since === null ? 'unknown' : fullTime(desired_since, now)],
       ['Pushed', html`${fullTime(desired.received_at, now)} by ${desired.received_from}`],
       ['Signatures', signatureOf(desired)],
     ])}`;
 }
 
-/** Returns to the bundle that was desired before, which the service knows. */
-function askToUndo({ env, name, version, production }: Bundle, visit: Visit): void {
+/** Returns to the bundle that was desired before: during a rollout, to the one from before it. */
+function askToUndo(
+  { env, name, version, production }: Bundle,
+  { back, running, visit }: Pick<Deployed, 'running' | 'visit'> & { back: string },
+): void {
   visit.ask({
-    title: `Undo ${name} ${version} in ${env}?`,
-    body: html`<p>The bundle that was desired before becomes the desired one of every host again.</p>
+    title: running === null ? `Undo ${name} ${version} in ${env}?` : `Undo the rollout in ${env}?`,
+    body: html`<p>
+        ${running === null ? nothing : 'The rollout is aborted. '}<strong>${back}</strong> becomes the desired bundle of
+        every host again.
+      </p>
       ${rollbackHint()}
-      <p>A rollout that runs is aborted. To return to another bundle, or in waves, use the list of bundles.</p>`,
+      <p>To return to another bundle, or in waves, use the list of bundles.</p>`,
     confirm: 'Undo',
     ...(production && { typed: env }),
-    done: `${env} returns to the previous bundle.`,
-    work: () => rollBack(visit, env, { override_rollout: true }),
+    done: `${env} returns to ${back}.`,
+    work: () => rollBack(visit, env, { override_rollout: running !== null }),
   });
+}
+
+function nameOf({ name, version, sha256 }: Bundle): string {
+  return `${name} ${version} (${shortSha(sha256)})`;
 }
 
 interface BundleTable extends Omit<PromotionPlace, 'newest'> {

@@ -327,9 +327,11 @@ function askToSkip(env: string, host: RolloutHosts['hosts'][number], { ask, api 
   });
 }
 
-function awaitedHosts({ awaited_hosts }: Rollout): TemplateResult | typeof nothing {
+function awaitedHosts({ awaited_hosts, waves, started }: Rollout): TemplateResult | typeof nothing {
   if (awaited_hosts.length === 0) return nothing;
-  return html`<p>The wave waits for: ${awaited_hosts.map(hostName).join(', ')}</p>`;
+  const more = (waves[started - 1]?.waiting ?? 0) - awaited_hosts.length;
+  const names = awaited_hosts.map(hostName).join(', ');
+  return html`<p>The wave waits for: ${names}${more > 0 ? ` and ${more.toLocaleString('en')} more` : ''}</p>`;
 }
 
 /** Links for troubleshooting. */

@@ -1,7 +1,7 @@
 import { retryPauseMs } from '../../api/checkIn.rules.ts';
 import { type Api, path } from '../core/client.ts';
 import { CtlError } from '../core/ctlError.ts';
-import { describeHost, formatTime, hostLabel, shortSha } from '../core/table.ts';
+import { describeHost, formatTime, hostArgument, hostLabel, shortSha } from '../core/table.ts';
 import type { Backend, BackendDetails, ReceivedReport, Rollout } from '../core/types.ts';
 
 /** The progress of hosts towards the desired bundle. */
@@ -93,7 +93,7 @@ export interface Obstacle {
 export function obstacleOf(backend: Backend, isEmergency: boolean, nowMs: number): Obstacle | null {
   const { deferred_by, hold, window_opens_at: opening = null, locked_at, cloned_at } = backend;
   if (backend.applied_sha === backend.desired_sha) return null;
-  const remedy = `\`deployctl host show ${hostLabel(backend)}\``;
+  const remedy = `\`deployctl host show ${hostArgument(backend)}\``;
   if (locked_at) return { code: 'HOST_LOCKED', word: 'locked', text: 'is locked: it gets no orders', remedy };
   if (cloned_at) {
     const text = 'shares its token with another host: both are refused';

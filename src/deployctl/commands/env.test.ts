@@ -13,6 +13,7 @@ it('creates, shows, lists and deletes envs', async () => {
     production: true,
     desired_sha: null,
     desired_since: null,
+    previous_sha: null,
     held_since: null,
     last_sequence: 0,
     backends: expect.any(Object) as object,

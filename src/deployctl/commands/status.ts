@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path, readPages } from '../core/client.ts';
 import { exits } from '../core/ctlError.ts';
-import { formatAge, formatFacts, formatTable, formatTime, hostLabel, shortSha } from '../core/table.ts';
+import { formatAge, formatFacts, formatTable, formatTime, hostArgument, shortSha } from '../core/table.ts';
 import type { Backend, Bundle, Env, EnvDetails } from '../core/types.ts';
 import {
   findFailures,
@@ -55,10 +55,10 @@ function stateOf(backend: Backend, isEmergency: boolean, nowMs: number): HostSta
   if (state === 'created' || state === 'invited') return 'never seen';
   if (cloned_at) return 'cloned';
   if (locked_at) return 'locked';
+  const word = states.find(([each]) => each === trouble)?.[0];
+  if (word !== undefined && state !== 'offline') return word;
   if (isAsleep(backend, nowMs)) return 'asleep';
   if (state === 'offline') return 'offline';
-  const word = states.find(([each]) => each === trouble)?.[0];
-  if (word !== undefined) return word;
   if (healthy === false) return 'unhealthy';
   if (healthy === null) return 'health unknown';
   const obstacle = obstacleOf(backend, isEmergency, nowMs);
@@ -258,7 +258,7 @@ function wrongRows(hosts: readonly Backend[], { state, cure, env, reasons }: Wro
   const groups = groupBy(hosts, (host) => reasons.get(host.id) ?? (state === 'differs' ? (host.differs ?? '-') : '-'));
   return [...groups].map(([reason, own]) => {
     const [first] = own;
-    const next = cure.replace('HOST', first === undefined ? 'HOST' : hostLabel(first)).replace('ENV', env);
+    const next = cure.replace('HOST', first === undefined ? 'HOST' : hostArgument(first)).replace('ENV', env);
     return [state, String(own.length), namesOf(own), reason, next];
   });
 }

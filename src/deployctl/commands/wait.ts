@@ -3,7 +3,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, hostIdOf, isId, type Page, path, readPages } from '../core/client.ts';
 import { CtlError, exits } from '../core/ctlError.ts';
 import { countOption, shaOption } from '../core/input.ts';
-import { describeHost, harmless, hostLabel, shortSha } from '../core/table.ts';
+import { describeHost, harmless, hostArgument, hostLabel, shortSha } from '../core/table.ts';
 import type { Backend, EnvDetails, Rollout } from '../core/types.ts';
 import {
   type Convergence,
@@ -266,7 +266,7 @@ async function earlierFailures(api: Api, { waiting, rollout }: Seen, nowMs: numb
 
 function hostsFailed(failed: readonly FailedHost[]): CtlError {
   const [first] = failed;
-  const remedies = failed.map(({ host }) => `\`deployctl reports ${hostLabel(host)}\``);
+  const remedies = failed.map(({ host }) => `\`deployctl reports ${hostArgument(host)}\``);
   return new CtlError({
     exit: exits.failed,
     code: failureCodes[first?.report.outcome ?? '']?.code ?? 'FAILED',

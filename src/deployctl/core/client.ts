@@ -13,7 +13,7 @@ import { certificateCure, type Untrusted } from '../../core/untrusted.rules.ts';
 import { type BundleRefusal, type Clock, CtlError, type Exit, exits, type Io, usageError } from './ctlError.ts';
 import { isExempt, proxyOf } from './proxy.rules.ts';
 import { createProxyAgents } from './proxyAgents.ts';
-import { describeHost } from './table.ts';
+import { describeHost, quote } from './table.ts';
 import type { Backend, BackendDetails, Bundle } from './types.ts';
 
 /** One call of the operators' API. */
@@ -369,7 +369,7 @@ export async function hostIdOf(api: Api, text: string): Promise<string> {
   const candidates = present.length > 0 ? present : backends;
   const [found, ...more] = candidates;
   if (found === undefined) {
-    const remedy = `\`deployctl host list --search ${text}\``;
+    const remedy = `\`deployctl host list --search ${quote(text)}\``;
     throw new CtlError({ exit: exits.failed, code: 'HOST_UNKNOWN', message: `no host is named ${text}`, remedy });
   }
   if (more.length === 0) return found.id;

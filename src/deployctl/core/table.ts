@@ -130,6 +130,12 @@ export function hostLabel({ id, host_name = null }: NamedHost): string {
   return host_name ?? shortId(id);
 }
 
+/** A host in a printed command: by its name, unless a shell would read more than a word in it. */
+export function hostArgument(host: NamedHost): string {
+  const label = hostLabel(host);
+  return /^\w[\w.-]*$/.test(label) ? label : shortId(host.id);
+}
+
 /** A host in a line, with facts that distinguish it from hosts of the same name. */
 export function describeHost({ id, host_name = null, site, env }: DescribedHost): string {
   const place = `site ${site}${env === undefined ? '' : `, environment ${env}`}`;
@@ -197,7 +203,7 @@ interface SignedArchive {
 }
 
 /** One word of a shell. */
-function quote(text: string): string {
+export function quote(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -67,10 +67,10 @@ interface BundlesOfEnv {
   desired?: Bundle | null;
   newest?: Bundle | null;
 }
-export type Env = Sent<CurrentEnvRow, 'held_since' | 'desired_since'>;
+export type Env = Sent<CurrentEnvRow, 'held_since' | 'desired_since' | 'previous_sha'>;
 export type EnvDetails = Sent<
   Omit<CurrentEnv, keyof BundlesOfEnv>,
-  'trust' | 'held_since' | 'desired_since' | 'secrets_destroy_at'
+  'trust' | 'held_since' | 'desired_since' | 'previous_sha' | 'secrets_destroy_at'
 > &
   BundlesOfEnv;
 export type Trust = NonNullable<EnvDetails['trust']>;

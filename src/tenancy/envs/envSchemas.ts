@@ -15,6 +15,10 @@ const env = {
     ...Timestamp,
     description: 'When the desired bundle was last promoted; a rollout promotes its bundle when it starts.',
   }),
+  previous_sha: Nullable({
+    ...Sha256,
+    description: 'The bundle that was desired before, to which a rollback returns.',
+  }),
   last_sequence: Type.Integer({ description: 'The highest sequence that was given to a bundle.' }),
   held_since: Nullable({
     ...Timestamp,

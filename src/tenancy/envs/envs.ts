@@ -206,7 +206,7 @@ function trustView({ threshold, keys, identities, root, policy, windows }: Recor
 }
 
 function viewOf(
-  { name, production, desired_sha, desired_since, last_sequence, held_since, secrets_destroy_at }: EnvRow,
+  { name, production, desired_sha, desired_since, previous_sha, last_sequence, held_since, secrets_destroy_at }: EnvRow,
   counts: BackendCount[],
 ): Env {
   const own = counts.filter(({ env }) => env === name).map(({ state, backends }) => [state, backends] as const);
@@ -217,6 +217,7 @@ function viewOf(
     production: production === 1,
     desired_sha,
     desired_since: desired_since === null ? null : toTime(desired_since),
+    previous_sha,
     last_sequence,
     held_since: held_since === null ? null : toTime(held_since),
     backends,
