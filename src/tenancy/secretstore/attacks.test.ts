@@ -163,6 +163,8 @@ describe('a token', () => {
       });
       return json.auth?.lease_duration ?? status;
     };
+    const nested = `{"increment": ${'['.repeat(300_000)}${']'.repeat(300_000)}}`;
+    expect((await scene.call('POST', 'auth/token/renew-self', { token, body: nested })).status).toBe(400);
     scene.passTime(86_400);
     expect(await renew()).toBe(29 * 86_400);
     scene.passTime(28 * 86_400);
