@@ -220,6 +220,7 @@ async function renew(deps: CallDependencies, { id, caller, body }: AllowedCall):
   const fields = parseBody(body);
   if (fields === null) return malformedBody;
   const { increment = 0 } = fields;
+  if (typeof increment === 'object' && increment !== null) return wrongType(fields, 'increment');
   const incrementS = parseDuration(increment);
   if (incrementS === null) return invalidField('increment', `time: invalid duration ${JSON.stringify(increment)}`);
   const role = deps.mount.roles.get(caller.role);
