@@ -65,7 +65,9 @@ describe('writing', () => {
     for (let n = 0; n < 20; n++) await files.writeDurably(path, n % 2 ? short : long, 0o600);
     Atomics.store(ended, 0, 1);
     const [lengths] = (await once(reader, 'message')) as [Set<number>];
-    expect([...lengths].sort()).toEqual([1, 300_000]);
+    // A reader without a processor may see only some of the files.
+    expect(lengths.size).toBeGreaterThan(0);
+    expect([...lengths].filter((length) => length !== 1 && length !== 300_000)).toEqual([]);
   });
 
   it('names a missing directory, and leaves no temporary', async () => {

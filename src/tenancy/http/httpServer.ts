@@ -73,8 +73,10 @@ function beginRequestsInTurns(handler: RequestListener, server: Server, idle: Id
       else socket.destroySoon();
     });
     const begin = () => socket.destroyed || handler(request, response);
-    // First the packet is parsed: it may hold too many requests.
-    setImmediate(() => turns.take(socket.remoteAddress ?? '', begin));
+    const take = () => turns.take(socket.remoteAddress ?? '', begin);
+    // The next requests of a connection wait until their packet is parsed: it may hold too many.
+    if (count === 1) take();
+    else setImmediate(take);
   };
 }
 
