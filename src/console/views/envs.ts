@@ -79,7 +79,7 @@ function desiredBundle(env: EnvDetails, { bundles, running, visit, now }: Deploy
 
 /** Returns to the bundle that was desired before: during a rollout, to the one from before it. */
 function askToUndo(
-  { env, name, version, production }: Bundle,
+  { env, name, version, sha256, production }: Bundle,
   { back, running, visit }: Pick<Deployed, 'running' | 'visit'> & { back: string },
 ): void {
   visit.ask({
@@ -93,7 +93,7 @@ function askToUndo(
     confirm: 'Undo',
     ...(production && { typed: env }),
     done: `${env} returns to ${back}.`,
-    work: () => rollBack(visit, env, { override_rollout: running !== null }),
+    work: () => rollBack(visit, env, { if_desired: sha256, override_rollout: running !== null }),
   });
 }
 

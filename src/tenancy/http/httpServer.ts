@@ -59,7 +59,7 @@ function beginRequestsInTurns(handler: RequestListener, server: Server, idle: Id
     const { socket } = request;
     const count = (unanswered.get(socket) ?? 0) + 1;
     if (count > MAX_PIPELINED) {
-      // Otherwise the rest of the packet is parsed, too, which takes ten times as long. The parser is not documented.
+      // Otherwise the rest of the packet is parsed, too, which takes longer than all else. The parser is not documented.
       (socket as { parser?: { pause?: () => void } | null }).parser?.pause?.();
       return void request.destroy();
     }
