@@ -10,6 +10,8 @@ import { knownVariables, namesWithoutValue, type VariableFacts, withKnownVariabl
 export interface Change {
   name: string;
   change: 'new' | 'changed' | 'unchanged' | 'removed' | 'unused' | 'unknown';
+  /** Set for a service of which nothing else changes: the agent hides hooks from compose, so its containers stay. */
+  only?: 'hooks';
 }
 
 /** A bundle or the applied release, reduced to the comparable parts. */
@@ -61,28 +63,38 @@ function serviceChanges(
   const desiredNames = new Set(names);
   const removed = [...(presentServices ?? [])].filter((name) => !desiredNames.has(name));
   const [textBefore, desiredText] = [before && containerTextsOf(before), containerTextsOf(desired)];
-  const changeOf = (name: string): Change['change'] => {
-    if (presentServices === null) return 'unknown';
-    if (!presentServices.has(name)) return 'new';
-    if (textBefore === null) return 'unknown';
-    const text = desiredText(name);
-    if (text !== textBefore(name)) return 'changed';
+  const usesSecret = (text: string) => {
     const identifiers = new Set(text.match(/[A-Za-z_]\w*/g));
-    return desired.sha !== before?.sha && secrets.some((secret) => identifiers.has(secret)) ? 'unknown' : 'unchanged';
+    return desired.sha !== before?.sha && secrets.some((secret) => identifiers.has(secret));
+  };
+  const changeOf = (name: string): Pick<Change, 'change' | 'only'> => {
+    if (presentServices === null) return { change: 'unknown' };
+    if (!presentServices.has(name)) return { change: 'new' };
+    if (textBefore === null) return { change: 'unknown' };
+    const [text, old] = [desiredText(name), textBefore(name)];
+    if (text.whole !== old.whole)
+      return { change: 'changed', ...(text.plain === old.plain && !usesSecret(text.plain) && { only: 'hooks' }) };
+    return { change: usesSecret(text.plain) ? 'unknown' : 'unchanged' };
   };
   return [
-    ...names.map((name) => ({ name, change: changeOf(name) })),
+    ...names.map((name) => ({ name, ...changeOf(name) })),
     ...removed.map((name) => ({ name, change: 'removed' as const })),
   ];
 }
 
-/** By service, all that decides whether compose recreates its container, except the values of secrets. */
-function containerTextsOf(release: ComparableRelease): (name: string) => string {
+/** The definition of a service, and the part of it that decides whether compose recreates its container. */
+interface ServiceText {
+  whole: string;
+  /** Without hooks. */
+  plain: string;
+}
+
+/** The texts of each service, which lack only the values of secrets. */
+function containerTextsOf(release: ComparableRelease): (name: string) => ServiceText {
   const { project, digests, sha, texts } = release;
   const known = knownVariables(release);
   const below = digestsBelow(digests);
-  return (name) => {
-    const own = project.services.get(name) ?? [];
+  const textOfLayers = (name: string, own: readonly ComposeNode[]) => {
     const parts = (['networks', 'volumes', 'configs', 'secrets'] as const).flatMap((kind) =>
       namesUsed(own, kind).flatMap((used) => project.files.flatMap(({ root }) => valueAt(root, kind, used) ?? [])),
     );
@@ -96,6 +108,22 @@ function containerTextsOf(release: ComparableRelease): (name: string) => string 
     const [digested, supplied] = [[...reached].toSorted(byName), values.toSorted(byName)];
     return JSON.stringify([own, parts, digested, envTexts, supplied, mounted], withoutLines);
   };
+  return (name) => {
+    const own = project.services.get(name) ?? [];
+    const plain = textOfLayers(name, own.map(withoutHooks));
+    return {
+      plain,
+      whole: own.some((layer) => valueAt(layer, 'pre_stop') ?? valueAt(layer, 'post_start'))
+        ? textOfLayers(name, own)
+        : plain,
+    };
+  };
+}
+
+function withoutHooks(layer: ComposeNode): ComposeNode {
+  if (layer.kind !== 'map') return layer;
+  const entries = new Map([...layer.entries].filter(([key]) => key !== 'pre_stop' && key !== 'post_start'));
+  return { ...layer, entries };
 }
 
 /** The digests of a file, or of all files below a directory, by its path. */

@@ -329,10 +329,7 @@ export function imagesToRead(bundle: StartedBundle, images: EngineImages): strin
 export function replacementsOf(bundle: StartedBundle, changes: readonly Change[]): PlannedReplacement[] {
   if (bundle.project.files.length < bundle.manifest.compose.length) return [];
   const changed = changes.filter(({ change }) => change === 'changed' || change === 'unknown');
-  return plannedReplacements(
-    bundleToStart(bundle).start,
-    changed.map(({ name }) => name),
-  );
+  return plannedReplacements(bundleToStart(bundle).start, changed);
 }
 
 /** The services that could be replaced start-first, although their compose file does not ask for it. */

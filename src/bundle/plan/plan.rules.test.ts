@@ -205,6 +205,21 @@ describe('a plan shows', () => {
     });
   });
 
+  it('that containers stay where only hooks change', () => {
+    const text = (hook: string) => `services: {web: {image: app, ${hook}}, db: {image: x, user: a}}`;
+    const known = { ...bundle(text('pre_stop: [{command: [a]}]')), sha: 'b'.repeat(64) };
+    const replacedBy = (after: string) => {
+      const running = { known: { ...engine, services: new Set(['web', 'db']) } };
+      const { services, replaced } = planOf(bundle(after), { ...host, applied: { known }, engine: running });
+      return [services.find(({ name }) => name === 'web')?.change, ...(replaced ?? []).map(({ order }) => order)];
+    };
+    expect(replacedBy(text('pre_stop: [{command: [b]}]'))).toEqual(['changed', 'not replaced']);
+    expect(replacedBy(text('post_start: [{command: [a]}]'))).toEqual(['changed', 'not replaced']);
+    expect(replacedBy(text('user: a'))).toEqual(['changed', 'stop-first']);
+    expect(replacedBy(text('pre_stop: [{command: [b]}], user: a'))).toEqual(['changed', 'stop-first']);
+    expect(replacedBy(text('pre_stop: [{command: [a]}]'))).toEqual(['unchanged']);
+  });
+
   const onlyApply = [
     {
       codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'],

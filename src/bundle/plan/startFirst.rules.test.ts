@@ -133,9 +133,11 @@ it('refuses an image with an anonymous volume, unless something is mounted there
 
 it('says how a changed service is replaced, and what both containers would use', () => {
   const bundle = bundleOf('gpus: all', '  db: {image: b}\n  same: {image: c}\n  off: {image: c, scale: 0}');
-  expect(plannedReplacements(bundle, ['web', 'db', 'off']).map(({ service, order }) => `${service} ${order}`)).toEqual([
+  const changed = [{ name: 'web' }, { name: 'db' }, { name: 'same', only: 'hooks' as const }, { name: 'off' }];
+  expect(plannedReplacements(bundle, changed).map(({ service, order }) => `${service} ${order}`)).toEqual([
     'web start-first',
     'db stop-first',
+    'same not replaced',
     'off not replaced',
   ]);
   expect(startFirstNotices(bundle).map(({ text }) => text)).toEqual([

@@ -15,6 +15,7 @@ import { publishedPortsOf } from '../compose/networks.rules.ts';
 import { type ServiceLayers, serviceLayers } from '../compose/services.rules.ts';
 import { durationSeconds } from '../policy/quantities.rules.ts';
 import { type BundleToStart, fault, isTrue, type ReadService, readServices } from './bundleToStart.rules.ts';
+import type { Change } from './changes.rules.ts';
 import type { ServiceImages } from './images.rules.ts';
 import { replicasOf } from './resourceFaults.rules.ts';
 
@@ -111,12 +112,21 @@ export interface PlannedReplacement {
 }
 
 /** How an apply replaces each service that it changes, or may change. */
-export function plannedReplacements(bundle: BundleToStart, changed: readonly string[]): PlannedReplacement[] {
+export function plannedReplacements(
+  bundle: BundleToStart,
+  changed: readonly Pick<Change, 'name' | 'only'>[],
+): PlannedReplacement[] {
   const asking = new Map(startFirstServices(bundle).map((each) => [each.name, each]));
   return bundle.services
-    .filter(({ name }) => changed.includes(name))
+    .filter((service) => changed.some(({ name }) => name === service.name))
     .map((service): PlannedReplacement => {
       const { name } = service;
+      if (changed.some((each) => each.name === name && each.only === 'hooks'))
+        return {
+          service: name,
+          order: 'not replaced',
+          why: 'only its hooks change; they hold from its next stop or start',
+        };
       if (replicasOf(service) === 0) return { service: name, order: 'not replaced', why: 'it has no containers' };
       const found = asking.get(name);
       if (found !== undefined && found.faults.length === 0)
