@@ -22,12 +22,14 @@ function occurrence(type: Occurrence['type'], name = 'db-1.example'): Occurrence
 }
 
 const hostile = `<!channel> @here *b* _i_ ~s~ \`c\` [x](https://evil.example) &lt; "q" | # > \u202e\u0007\n${'x'.repeat(300)}`;
+const wordsOf = ({ detail, output }: WebhookEvent['data']) => [detail, output].join('\n').split('\n');
 const events = [
   ...eventTypes.map((type) => eventOf(occurrence(type))),
   ...eventTypes.map((type) => eventOf(occurrence(type, hostile))),
   eventOf({ type: 'backend.offline', now, env: 'eu-1', backend: { id: 'b-1', site: 's', check_in: null } }),
   testEvent(null, now),
   testEvent('eu-1', now),
+  eventOf({ ...occurrence('backend.failed'), detail: hostile, output: `---\n# a\n${hostile}` }),
 ];
 
 describe.each(['slack', 'teams', 'pagerduty'] as const)('%s', (format) => {
@@ -38,9 +40,9 @@ describe.each(['slack', 'teams', 'pagerduty'] as const)('%s', (format) => {
   it('contains no markup and no control character', () => {
     for (const event of events) {
       const text = JSON.stringify(bodyOf(event, format), (key, value: unknown) =>
-        key === 'custom_details' ? undefined : value,
+        key === 'custom_details' ? wordsOf(value as WebhookEvent['data']) : value,
       );
-      expect(text).not.toMatch(/<!|@here|\*b|`c|\[x\]|~s|\\u202e|\\u0007|\\n/);
+      expect(text).not.toMatch(/<!|@here|\*b|`c|\[x\]|~s|:\/\/evil|\\u202e|\\u0007|\\n(?!│ )/);
     }
   });
 });
