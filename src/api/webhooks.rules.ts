@@ -52,6 +52,12 @@ export interface WebhookEvent {
     code: string | null;
     /** Services that failed with their states, and the cause in words of this service; null if a host reported neither. */
     reason: string | null;
+    /**
+     * The beginning of the detail of a failed report, and the last lines of its output: words of the host, which may
+     * contain anything that programs print there. Events that an earlier version has queued lack them.
+     */
+    detail?: string | null;
+    output?: string | null;
     /** A rollout, the number of backends that have failed in it, and what has halted it; null unless it is halted. */
     rollout: ({ id: string; failures: number; halted_by: HaltReason | null } & Partial<WaveFacts>) | null;
   };

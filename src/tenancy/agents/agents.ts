@@ -19,7 +19,7 @@ import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { OutcomeChange } from '../store/rollouts.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { eventOfReport, troubleOf } from '../webhooks/event.rules.ts';
+import { eventOfReport, isExplained, troubleOf } from '../webhooks/event.rules.ts';
 
 /** Why a host asks for a lease: to read the secrets of an apply, or to replace its token. */
 type LeasePurpose = LeaseRequest['purpose'];
@@ -192,9 +192,9 @@ async function announceTrouble(work: Store, { id, env, state }: AgentRow, { repo
   const type = eventOfReport(report.outcome);
   const backend = type && (await findBackend(work, id));
   if (!backend) return;
-  const { desired_sha, code, detail } = report;
+  const { desired_sha, code, detail, output_tail: output } = report;
   const bundle = desired_sha === null ? null : await findBundle(work, desired_sha);
-  await announce(work, { type, now, env, backend, bundle, code, detail });
+  await announce(work, { type, now, env, backend, bundle, code, ...(isExplained(type) && { detail, output }) });
 }
 
 /**

@@ -328,8 +328,10 @@ function examplesOf(): Record<string, { value: Event }> {
   const check_in = JSON.stringify({ host: { name: 'db-1.example' } });
   const backend = { id, site: 'berlin', check_in };
   const bundle = { sha256: '3f2a91bc0d14'.padEnd(64, '0'), name: 'shop', version: '1.4.0', sequence: 17 };
+  const detail = 'failed: docker compose pull failed (rc=1)';
+  const output = 'db Pulling\ndb Error manifest unknown';
   const occurrences: Record<string, Occurrence> = {
-    failed: { type: 'backend.failed', now, env: 'eu-1', backend, bundle, code: 'PULL_FAILED' },
+    failed: { type: 'backend.failed', now, env: 'eu-1', backend, bundle, code: 'PULL_FAILED', detail, output },
     offline: { type: 'backend.offline', now, env: 'eu-1', backend },
     halted: {
       type: 'rollout.halted',

@@ -17,14 +17,15 @@ export interface Occurrence {
   bundle?: Pick<BundleRow, 'sha256' | 'name' | 'version' | 'sequence'> | null;
   /** As reported by the host. */
   code?: string | null;
-  /** The detail of its report; the message contains only the parts that `reasonOf` returns. */
+  /** The detail of its report, and the end of the output; messages contain what `excerptOf` keeps of them. */
   detail?: string | null;
+  output?: string | null;
   rollout?: WebhookEvent['data']['rollout'];
 }
 
 /**
- * Builds the event of an occurrence. It contains codes, names, and causes in the service's words, never output of a
- * host.
+ * Builds the event of an occurrence. Detail and output are the words of the host, which has removed the secrets that it
+ * knows.
  */
 export function eventOf({
   type,
@@ -34,6 +35,7 @@ export function eventOf({
   bundle,
   code = null,
   detail = null,
+  output = null,
   rollout = null,
 }: Occurrence): WebhookEvent {
   return {
@@ -45,6 +47,7 @@ export function eventOf({
       bundle: bundle ? bundleOf(bundle) : null,
       code: code !== null && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null,
       reason: reasonOf(detail),
+      ...excerptOf({ detail, output_tail: output }),
       rollout,
     },
   };
@@ -72,7 +75,7 @@ export function rolloutOf({ id, started, plan, progress, halted_by }: RolloutRow
 
 /** The event of a test of a webhook. */
 export function testEvent(env: string | null, now: number): WebhookEvent {
-  const nothing = { backend: null, bundle: null, code: null, reason: null, rollout: null };
+  const nothing = { backend: null, bundle: null, code: null, reason: null, detail: null, output: null, rollout: null };
   return { type: 'webhook.test', timestamp: new Date(now).toISOString(), data: { env, ...nothing } };
 }
 
@@ -91,6 +94,32 @@ const MAX_NAME = 253;
 /** A name without control and format characters, which could reorder or hide the following text. */
 export function oneLine(name: string): string {
   return name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, MAX_NAME);
+}
+
+/** Limits of an excerpt: characters of a detail, lines of output, and characters of each line. */
+const excerptBounds = { detail: 500, lines: 10, line: 200, read: 8192 };
+
+/** The beginning of the detail of a report, and the last lines of its output, without colours and control characters. */
+export function excerptOf({ detail, output_tail }: Pick<Report, 'detail' | 'output_tail'>): {
+  detail: string | null;
+  output: string | null;
+} {
+  const said = linesOf((detail ?? '').slice(0, excerptBounds.read)).join('\n');
+  const last = linesOf((output_tail ?? '').slice(-excerptBounds.read)).slice(-excerptBounds.lines);
+  const output = last.map((line) => shorten(line, excerptBounds.line)).join('\n');
+  return { detail: said === '' ? null : shorten(said, excerptBounds.detail), output: output === '' ? null : output };
+}
+
+/** A code that colours a terminal, such as ESC [31m. */
+const colour = /(?![\t\r\n])\p{Cc}\[[\d;?]*(?:[A-Za-z]|$)/gmu;
+
+function linesOf(text: string): string[] {
+  const lines = text.replace(colour, '').split(/[\r\n]+/);
+  return lines.map((line) => line.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trimEnd()).filter((line) => line !== '');
+}
+
+function shorten(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
 /** `migrate=exited(3)`: the form in which an agent reports the state of a service. */
@@ -127,6 +156,11 @@ export function troubleOf({ outcome, desired_sha }: Pick<Report, 'outcome' | 'de
 /** The outcome of the report that showed a problem. */
 export function outcomeOfTrouble(trouble: string): string {
   return trouble.split(' ', 1)[0] ?? trouble;
+}
+
+/** True for an event that a report explains by its detail and output. */
+export function isExplained(type: EventType): boolean {
+  return Object.values(troubles).includes(type);
 }
 
 /** The event of a report that has changed the problem of its backend; null for a host that is being taken down. */

@@ -28,7 +28,11 @@ const bodies: Record<Exclude<WebhookFormat, 'pagerduty'>, (event: WebhookEvent) 
 
 /** Plain text for incoming webhooks of Slack, which unescapes three characters, and of Mattermost. */
 function slackBody(event: WebhookEvent): object {
-  const text = sentenceOf(event).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const text = [sentenceOf(event), ...wordsOf(event)]
+    .join('\n')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
   return { text, mrkdwn: false, unfurl_links: false, unfurl_media: false };
 }
 
@@ -43,6 +47,7 @@ function teamsBody(event: WebhookEvent): object {
     version: '1.4',
     body: [
       paragraph({ text: sentenceOf(event), weight: 'Bolder' }),
+      ...wordsOf(event).map((text) => paragraph({ text })),
       paragraph({ text: [...details, event.timestamp].join(' · '), isSubtle: true }),
     ],
   };
@@ -110,11 +115,37 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
 }
 
 /**
- * A name in which each character is replaced that any chat tool could interpret as markup, a mention or a link in
- * brackets.
+ * A name in which each character is replaced that any chat tool could interpret as markup, a mention or a link.
  */
 export function plain(name: string): string {
-  return name.replace(/[^\p{L}\p{M}\p{N} ._:/+,()-]/gu, '\ufffd');
+  return unlinked(name.replace(/[^\p{L}\p{M}\p{N} ._:/+,()-]/gu, '\ufffd'));
+}
+
+/** Characters that could be markup, a mention or a link, with others that look similar and mean nothing to chat tools. */
+const lookalikes: Record<string, string> = {
+  ...{ '@': '＠', '<': '‹', '>': '›', '[': '［', ']': '］', '*': '∗', '`': 'ˋ', '~': '∼', '#': '＃', '|': '｜' },
+  ...{ '\\': '＼', '&': '＆', $: '＄' },
+};
+
+/** A line that a host has written, so that chat tools show it and interpret nothing in it. */
+export function plainLine(line: string): string {
+  const shown = line.replace(/[^\p{L}\p{M}\p{N} ._:/+,()=;"'?!%^{}…-]/gu, (each) => lookalikes[each] ?? '\ufffd');
+  return unlinked(shown);
+}
+
+/** Addresses are broken, and underscores at the edge of a word replaced, which begin or end emphasis. */
+function unlinked(text: string): string {
+  const edge = /(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
+  return text
+    .replaceAll('://', ': //')
+    .replace(/\bwww\./gi, 'www .')
+    .replace(edge, '＿');
+}
+
+/** The words of a host about its failure, line by line. Each line begins so that none can be a heading, list or quote. */
+function wordsOf({ data: { detail = null, output = null } }: WebhookEvent): string[] {
+  const lines = [detail, output].flatMap((text) => text?.split('\n') ?? []);
+  return lines.map((line) => `│ ${plainLine(line)}`);
 }
 
 function haltOf(rollout: RolloutFacts): string {
@@ -183,8 +214,14 @@ function pagerDutyBody(event: WebhookEvent, { routingKey, source }: { routingKey
   if (severity === null) return { ...base, event_action: 'resolve' };
   const summary = sentenceOf(event).slice(0, MAX_SUMMARY);
   const grouping = { class: type, ...(data.env !== null && { group: data.env }) };
-  const payload = { summary, source, severity, timestamp, ...grouping, custom_details: data };
+  const payload = { summary, source, severity, timestamp, ...grouping, custom_details: detailsOf(data) };
   return { ...base, event_action: 'trigger', client: 'deployd', payload };
+}
+
+/** The fields of an event for PagerDuty, which sends them on to chat tools. */
+function detailsOf({ detail = null, output = null, ...data }: WebhookEvent['data']): object {
+  const shown = (text: string | null) => text && text.split('\n').map(plainLine).join('\n');
+  return { ...data, detail: shown(detail), output: shown(output) };
 }
 
 /** The subject of an incident. The health of a backend, its silence, its clones and its changes are separate subjects. */

@@ -102,6 +102,22 @@ export const WebhookEvent = Type.Object(
           description: 'Services that failed with their states, and the cause in words of this service.',
         }),
       ),
+      detail: Type.Optional(
+        Nullable(
+          Type.String({
+            description:
+              'Beginning of the detail of a failed report, in words of the host; at most 501 characters. Missing in old events.',
+          }),
+        ),
+      ),
+      output: Type.Optional(
+        Nullable(
+          Type.String({
+            description:
+              'Last lines of its output, without control characters: at most ten of 201 characters. Missing in old events.',
+          }),
+        ),
+      ),
       rollout: Nullable(
         Type.Object({
           id: Type.String(),
