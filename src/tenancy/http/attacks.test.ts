@@ -70,7 +70,7 @@ it.each(Object.keys(attacks))(
     let worst = Infinity;
     for (let tries = 0; tries < 5 && worst >= 2 * Math.max(calm.worst, 60); tries++) {
       const busy = await work(1000);
-      expect(busy.statuses).toEqual(calm.statuses);
+      expect(calm.statuses).toEqual(expect.arrayContaining(busy.statuses));
       worst = Math.min(worst, busy.worst);
     }
     end();

@@ -46,7 +46,7 @@ type IdleConnections = Set<Socket>;
  * Largest number of requests without an answer on one connection. Agents, browsers and proxies send the next request
  * after the answer. Without a limit, one packet holds hundreds of requests, which the server would begin at once.
  */
-const MAX_PIPELINED = 4;
+const MAX_PIPELINED = 2;
 
 /**
  * Begins requests in turns, and closes a connection that sends too many without waiting for answers. When the server
@@ -73,52 +73,71 @@ function beginRequestsInTurns(handler: RequestListener, server: Server, idle: Id
       else socket.destroySoon();
     });
     const begin = () => socket.destroyed || handler(request, response);
-    const take = () => turns.take(socket.remoteAddress ?? '', begin);
-    // The next requests of a connection wait until their packet is parsed: it may hold too many.
-    if (count === 1) take();
-    else setImmediate(take);
+    // After its packet is parsed, which may hold too many requests.
+    process.nextTick(() => socket.destroyed || turns.take(socket.remoteAddress ?? '', begin));
   };
 }
 
 /** Requests of all connections that begin before the service looks at open connections again. */
-const REQUESTS_OF_TURN = 16;
+const REQUESTS_OF_TURN = 4;
+
+/** An address with more waiting connections than this has a crowd: it pauses after each of them. */
+const CROWD = 8;
+/** Milliseconds. Thousands of hosts behind one address, which connect at once, connect within some ten seconds. */
+const CROWD_PAUSE_MS = 4;
+
+/** Work of one address that waits. */
+interface Queue {
+  works: (() => void)[];
+  /** In milliseconds of `performance.now()`. */
+  notBefore: number;
+}
 
 /** Begins work of callers a few at a time, and looks at open connections in between. Addresses take turns. */
 class Turns {
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Queue>();
   readonly #most: number;
+  readonly #crowdPauseMs: number;
   #left: number;
+  /** Whether the next turn will begin by itself. */
+  #isAwaited = false;
 
-  constructor(most: number) {
+  constructor(most: number, crowdPauseMs = 0) {
     this.#most = most;
     this.#left = most;
+    this.#crowdPauseMs = crowdPauseMs;
   }
 
   /** Calls `begin` now, or when it is the turn of the address. */
   take(address: string, begin: () => void): void {
-    if (this.#left === this.#most) setImmediate(() => this.#begin());
-    if (this.#left > 0) {
-      this.#left--;
-      begin();
-      return;
-    }
     const others = this.#waiting.get(address);
-    if (others === undefined) this.#waiting.set(address, [begin]);
-    else others.push(begin);
+    if (!this.#isAwaited) setImmediate(() => this.#begin());
+    this.#isAwaited = true;
+    if (others === undefined && this.#left > 0) {
+      this.#left--;
+      return begin();
+    }
+    if (others === undefined) this.#waiting.set(address, { works: [begin], notBefore: 0 });
+    else others.works.push(begin);
   }
 
   #begin(): void {
     this.#left = this.#most;
+    const now = performance.now();
     const begun: (() => void)[] = [];
-    for (const [address, works] of this.#waiting) {
+    for (const [address, queue] of this.#waiting) {
       if (this.#left === 0) break;
+      if (queue.notBefore > now) continue;
       this.#left--;
-      begun.push(...works.splice(0, 1));
+      begun.push(...queue.works.splice(0, 1));
+      if (queue.works.length > CROWD) queue.notBefore = now + this.#crowdPauseMs;
       // Its other work waits until every address had its turn.
       this.#waiting.delete(address);
-      if (works.length > 0) this.#waiting.set(address, works);
+      if (queue.works.length > 0) this.#waiting.set(address, queue);
     }
+    this.#isAwaited = begun.length > 0 || this.#waiting.size > 0;
     if (begun.length > 0) setImmediate(() => this.#begin());
+    else if (this.#isAwaited) setTimeout(() => this.#begin(), 1);
     for (const begin of begun) begin();
   }
 }
@@ -133,12 +152,12 @@ function beginConnectionsInTurns(
 ): void {
   const listeners = server.listeners(event) as ((socket: Socket) => void)[];
   server.removeAllListeners(event);
-  const turns = new Turns(1);
+  const turns = new Turns(1, CROWD_PAUSE_MS);
   server.on(event, (socket: Socket) => {
     const { remoteAddress = '' } = socket;
     const end = () => void socket.destroy();
     const begin = () => {
-      socket.off('error', ignore).off('timeout', end).setTimeout(0);
+      socket.off('error', ignore);
       if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
     };
     idle.add(socket);
@@ -146,6 +165,7 @@ function beginConnectionsInTurns(
     socket.setTimeout(silentMs).on('timeout', end);
     socket.once('readable', () => {
       idle.delete(socket);
+      socket.off('timeout', end).setTimeout(0);
       setImmediate(() => turns.take(remoteAddress, begin));
     });
   });
