@@ -80,15 +80,15 @@ export const tenancyControl: ControlTexts = {
   name: 'deployd-tenancy',
   source: 'deployd',
   depends: ['systemd (>= 247)'],
-  recommends: ['ca-certificates'],
-  suggests: ['postgresql (>= 15)', 'deployctl'],
+  recommends: ['ca-certificates', 'deployctl'],
+  suggests: ['postgresql (>= 15)'],
   description: `tenancy service for fleets of deployd hosts
  Stores environments, hosts and bundles, announces the desired bundle to the
  agents, and receives their reports. It signs grants and leases for the
  secretstore, and has an API and a web console for operators.
  .
  The package starts and enables nothing by itself: the service needs a
- configuration and "deployd-tenancy init" first, see deployd-tenancy(1).`,
+ configuration first, which "deployd-tenancy setup URL" writes.`,
 };
 
 /** deployctl's. */

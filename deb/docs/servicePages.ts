@@ -10,8 +10,8 @@ export const tenancyPage: ProgramPage = {
   summary: 'tenancy service for fleets of deployd hosts',
   description: `\`deployd-tenancy\` stores environments, hosts and bundles, announces the desired bundle to the agents, and receives
 their reports. It signs grants and leases for the secretstore, and has an API for operators, whose client is \`deployctl\`(1).
-The first start takes four steps: write the configuration, \`init\`, \`systemctl enable --now deployd-tenancy\`, and
-\`secretstore apply\`. A command that uses the store, started as root, switches to the user of the service.`,
+\`setup\` does all that the first start needs. By hand it takes four steps: write the configuration, \`init\`, \`systemctl
+enable --now deployd-tenancy\`, and \`secretstore apply\`. A command that uses the store, started as root, switches to the user of the service.`,
   exits: [
     [0, 'Done; for `secretstore plan`, nothing differs; for `doctor`, all checks passed.'],
     [
@@ -32,6 +32,7 @@ The first start takes four steps: write the configuration, \`init\`, \`systemctl
     ['/var/lib/deployd-tenancy/bundles', 'Stored bundles, if no bucket is configured.'],
   ],
   examples: [
+    ['sudo deployd-tenancy setup https://tenancy.example', 'Set the service up, and start it.'],
     ['sudo deployd-tenancy init', 'Before the first start; prints the administrator’s token.'],
     ['sudo deployd-tenancy secretstore plan --token-file FILE', 'Show what OpenBao or Vault lacks.'],
     ['sudo deployd-tenancy doctor', 'Check the service for problems.'],

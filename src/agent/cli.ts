@@ -16,7 +16,7 @@ import { parseArguments, version, withConfigOption } from '../core/commandLine.t
 import { loadSettings } from './config/loadSettings.ts';
 import { configOf, envPattern, plainConfig, userConfigIn } from './config/namedEnvs.ts';
 import { installCrashHandlers } from './journal/journal.ts';
-import type { Settings } from './config/settings.ts';
+import type { Settings } from './config/configKeys.ts';
 import type { State } from './state/state.rules.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
 import { Vault } from './secrets/vault.ts';

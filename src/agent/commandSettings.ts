@@ -6,7 +6,7 @@ import { isThere } from '../core/files.ts';
 import { dropPrivileges, NotAllowed } from '../core/process.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import { configsOfHost, namedEnvOf, plainConfig, scopeOf, userHomeOf, withCommandsOf } from './config/namedEnvs.ts';
-import type { Settings } from './config/settings.ts';
+import type { Settings } from './config/configKeys.ts';
 import type { Output } from './journal/terminal.ts';
 
 /**

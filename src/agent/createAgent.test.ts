@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createActor, toPromise } from 'xstate';
 import { tempDir } from '../../fixtures/world/tempDir.ts';
-import type { Settings } from './config/settings.ts';
+import type { Settings } from './config/configKeys.ts';
 import type { Journal } from './journal/journal.ts';
 import { Vault } from './secrets/vault.ts';
 import { createAgent } from './createAgent.ts';

@@ -21,7 +21,7 @@ import { createTenancy, type Tenancy } from './transport/tenancy.ts';
 import { createTransport, openMeshStore, type Transport } from './transport/transport.ts';
 import { openSystemRoots, type SystemRoots } from './transport/trustStore.ts';
 import { otherEnvsOf } from './config/loadSettings.ts';
-import type { OtherEnv, Settings } from './config/settings.ts';
+import type { OtherEnv, Settings } from './config/configKeys.ts';
 import { type Journal, redactFault } from './journal/journal.ts';
 import { TraceRecorder } from './journal/traceRecorder.ts';
 import type { Decision } from './journal/trace.rules.ts';

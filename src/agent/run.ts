@@ -8,7 +8,7 @@ import { monotonicMs } from '../core/clock.ts';
 import { version } from '../core/commandLine.ts';
 import { onStopSignal } from '../core/process.ts';
 import { jitterS, tickIntervalS } from './checkIn/backoff.rules.ts';
-import type { Settings } from './config/settings.ts';
+import type { Settings } from './config/configKeys.ts';
 import { type AgentParts, createAgent } from './createAgent.ts';
 import { createJournal, type Journal } from './journal/journal.ts';
 import { codesOf, saidBy, type Trace } from './journal/trace.rules.ts';

@@ -21,7 +21,7 @@ import type { Releases } from './release/releases.ts';
 import { productionOf } from './release/volumes.rules.ts';
 import { type Lock, acquireLock as lockStateDir } from './state/lock.ts';
 import type { State } from './state/state.rules.ts';
-import type { Settings } from './config/settings.ts';
+import type { Settings } from './config/configKeys.ts';
 import type { StateStore } from './state/stateFile.ts';
 import type { Vault } from './secrets/vault.ts';
 import type { Credentials } from './token/credentials.ts';

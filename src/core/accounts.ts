@@ -21,6 +21,20 @@ export function accountOf(uid: number): Account | null {
   return fields === undefined ? null : { name: fields[0] ?? null, uid, gid: Number(fields[3]) };
 }
 
+/** A user of this system who has a home directory. */
+export interface HomeAccount extends Account {
+  name: string;
+  home: string;
+}
+
+/** The user with a name, also of a directory service such as LDAP; null if the system does not know the name. */
+export async function userOf(name: string): Promise<HomeAccount | null> {
+  const { rc, stdout } = await runHostProgram(['getent', 'passwd', '--', name]);
+  const [found, , uid, gid, , home] = stdout.trimEnd().split(':');
+  if (rc !== 0 || found === undefined || home === undefined) return null;
+  return { name: found, uid: Number(uid), gid: Number(gid), home };
+}
+
 function readPasswd(): string[] {
   const path = '/etc/passwd';
   try {

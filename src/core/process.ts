@@ -30,6 +30,28 @@ export function dropPrivileges(stateDir: string, { program = 'deployd', make = m
   );
 }
 
+/** The account that owns the state directory of `program`. Throws NotAllowed when the directory is absent. */
+export function ownerOfStateDir(stateDir: string, program: string): Account {
+  const { uid, gid } = statStateDir(stateDir, makeFor(program));
+  return knownAccount(uid) ?? { uid, gid, name: null };
+}
+
+/** Acts with the rights of an account, then as root again. Only root may call it. */
+export async function actAs<T>({ name, uid, gid }: Account, act: () => T | Promise<T>): Promise<T> {
+  const groups = process.getgroups?.() ?? [];
+  if (name === null) process.setgroups?.([gid]);
+  else (process as unknown as WithInitgroups).initgroups(name, gid);
+  process.setegid?.(gid);
+  process.seteuid?.(uid);
+  try {
+    return await act();
+  } finally {
+    process.seteuid?.(0);
+    process.setegid?.(0);
+    process.setgroups?.(groups);
+  }
+}
+
 /** Missing in Node's type declarations. */
 interface WithInitgroups {
   initgroups(name: string, gid: number): void;

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
-import { Command } from 'commander';
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
 import { abortedBySignal, dropPrivileges, hardenProcess, NotAllowed } from '../core/process.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
 import {
@@ -17,6 +18,7 @@ import { CommandError } from './commands/storeAccess.ts';
 import { doctor } from './doctor/doctor.ts';
 import { secretstore } from './commands/secretstore.ts';
 import { serve } from './commands/serve.ts';
+import { callingUser, setup } from './commands/setup.ts';
 import { loadSettings, readPublicKeys } from './config/loadSettings.ts';
 import type { TenancySettings } from './config/configKeys.ts';
 import { KeyError } from './keys/keyRing.ts';
@@ -42,6 +44,23 @@ export const program = new Command(PROGRAM)
 withConfig(program.command('init'))
   .description('Create the store, the key file and the first signing key, and print an administrator’s token, once')
   .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => init(settings, console), true));
+
+withConfig(program.command('setup'))
+  .description(
+    'Set the service up for a URL and start it: configuration, certificate, store, environment `main`, and a login for the user who calls sudo; run again, it keeps what exists',
+  )
+  .argument('<url>', 'address of the service, such as https://tenancy.example')
+  .option('--secretstore-port <port>', 'port of the embedded secretstore (default: 8200)', portOption)
+  .option('--state-dir <dir>', 'existing directory of the store (default: /var/lib/deployd-tenancy)')
+  .action((url: string, flags: { secretstorePort?: number; stateDir?: string }, command: Command) =>
+    withExitCode(async () => {
+      const { secretstorePort = null, stateDir = null } = flags;
+      const configPath = configOf(command);
+      const user = await callingUser(process.env['SUDO_USER'] ?? 'root');
+      const place = { configPath, isOfUnit: configPath === DEFAULT_CONFIG, user };
+      return setup({ url, secretstorePort, stateDir: stateDir && resolve(stateDir) }, place, console);
+    }, tell),
+  );
 
 withConfig(program.command('migrate'))
   .description('Migrate the store to this version; the systemd unit runs this before each start')
@@ -193,6 +212,12 @@ function secretstoreOptions({ tokenFile, jwksCa, publicKeys }: SecretstoreFlags)
   };
 }
 
+function portOption(text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('It must be a whole number from 1 to 65535.');
+  return Number(text);
+}
+
 function configOf(command: Command): string {
   return command.optsWithGlobals<{ config?: string }>().config ?? DEFAULT_CONFIG;
 }
@@ -219,7 +244,8 @@ Exit codes:
   78  wrong configuration or user
 
 Examples:
-  sudo deployd-tenancy init                      prepare the first start
+  sudo deployd-tenancy setup https://tenancy.example
+                                                 set the service up, start it
   sudo deployd-tenancy secretstore plan --token-file FILE
                                                  show the missing setup
   sudo deployd-tenancy doctor                    check the service for problems

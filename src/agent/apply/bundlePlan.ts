@@ -15,7 +15,7 @@ import { anyHost } from '../../bundle/policy/policyHost.rules.ts';
 import { bundleFactsOf, readManifest, type UnpackedBundle } from '../../bundle/readBundle.ts';
 import type { Fact } from '../../core/doctor.rules.ts';
 import { filesystemsOf } from '../../core/files.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Compose } from '../engine/compose.ts';
 import type { Containers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';

@@ -4,7 +4,7 @@ import { readManifest } from '../../bundle/readBundle.ts';
 import { digestOf } from '../../core/files.ts';
 import { judgeClaims, signatureRefusal, type Verification } from '../../signatures/judgement.rules.ts';
 import { readTrust } from '../../signatures/signatureFiles.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Compose } from '../engine/compose.ts';
 import { catchFault, type RunningTick } from '../journal/journal.ts';
 import type { Decision } from '../journal/trace.rules.ts';

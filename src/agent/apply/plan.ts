@@ -11,7 +11,7 @@ import { isENOENT } from '../../core/errors.rules.ts';
 import { judgeFiles, readTrust } from '../../signatures/signatureFiles.ts';
 import { deferringLines } from '../checkIn/desiredState.rules.ts';
 import { readDeferringFacts } from '../checkIn/hold.ts';
-import type { HostTrust, Settings } from '../config/settings.ts';
+import type { HostTrust, Settings } from '../config/configKeys.ts';
 import { createCompose } from '../engine/compose.ts';
 import { createContainers } from '../engine/containers.ts';
 import type { Output } from '../journal/terminal.ts';

@@ -16,7 +16,7 @@ import {
   isBelow,
   type PolicyHost,
 } from '../../bundle/policy/policyHost.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Compose } from '../engine/compose.ts';
 import type { Containers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';

@@ -5,7 +5,7 @@ import { readManifest } from '../../bundle/readBundle.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import { unusableReason } from '../../api/manifest.rules.ts';
 import { scopeOf } from '../../registry/imageReference.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { type RegistryLogin, registryLoginsOf } from '../engine/registries.ts';
 import { catchFault } from '../journal/journal.ts';
 import type { Releases } from '../release/releases.ts';

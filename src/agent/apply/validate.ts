@@ -21,7 +21,7 @@ import { ageUnknown, planBundle } from './bundlePlan.ts';
 import { policyHostOf } from './policyHost.ts';
 import type { Carried } from '../release/orchestrator.ts';
 import { type RunningTick, tellRemarks } from '../journal/journal.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Releases } from '../release/releases.ts';

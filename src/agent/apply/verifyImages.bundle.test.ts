@@ -8,7 +8,7 @@ import { key } from '../../../fixtures/world/signatures/trusted.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { Fault } from '../../../machines/fault.ts';
 import type { ImageRule } from '../../api/trust.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createRegistries } from '../engine/registries.ts';
 import { Vault } from '../secrets/vault.ts';
 import { emptyState, type State } from '../state/state.rules.ts';

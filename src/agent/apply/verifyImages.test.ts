@@ -12,7 +12,7 @@ import {
 } from '../../../fixtures/world/signatures/signImage.ts';
 import { key } from '../../../fixtures/world/signatures/trusted.ts';
 import { verifyImage } from '../../signatures/verifyImage.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createRegistries, type RegistryLogin } from '../engine/registries.ts';
 import type { ImageRule } from '../../api/trust.rules.ts';
 import { ImageMemory, judgeImage } from './verifyImages.ts';

@@ -24,7 +24,7 @@ import { type BundleTrust, readPublicKey } from '../../signatures/trust.ts';
 import type { verifyImage } from '../../signatures/verifyImage.ts';
 import type { State, VerifiedImage } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Compose } from '../engine/compose.ts';
 import {

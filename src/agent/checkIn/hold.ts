@@ -3,7 +3,7 @@ import { outcomeOf } from '../../../machines/fault.ts';
 import type { Hold } from '../../../machines/types.ts';
 import type { DeferringFacts } from '../../api/checkIn.rules.ts';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Output } from '../journal/terminal.ts';
 import { removeDurably, writeDurably } from '../state/durableFiles.ts';
 import { readText, statIfExists } from '../state/fileSystem.ts';

@@ -3,7 +3,7 @@ import { Fault } from '../../../machines/fault.ts';
 import type { DesiredState, Outcome, ReportedContainer } from '../../../machines/types.ts';
 import { isDeferralReason, type Report } from '../../api/checkIn.rules.ts';
 import { enqueueReport, type State } from '../state/state.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Tenancy } from '../transport/tenancy.ts';
 import type { RunningTick } from '../journal/journal.ts';

@@ -1,4 +1,5 @@
 import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../api/checkIn.rules.ts';
+import type { ImageTrustSettings, TrustSettings } from '../../api/trust.rules.ts';
 import { guard, keyTableOf, optional, required, type SettingsOf } from '../../core/config/keyTable.ts';
 import { imageTrustBy, limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 import {
@@ -227,3 +228,23 @@ export const configTable = keyTableOf({
 
 /** The settings of a configuration: its file merged with the defaults. */
 export type ConfiguredSettings = SettingsOf<typeof configTable.keys>;
+
+/** The settings of another environment of this host; a key is absent if it is not valid. */
+export type OtherEnv = Partial<Pick<Settings, 'env' | 'state_dir'>> & Pick<Settings, 'config_file'>;
+
+/** The validated configuration: config.yaml merged with the defaults, frozen (spec §6). Addresses have no trailing slash. */
+export interface Settings extends Omit<ConfiguredSettings, 'secretstore_ca'> {
+  /** The file that the settings were read from. */
+  readonly config_file: string;
+  /** Null when the default file does not exist: the system's roots are used then. */
+  readonly secretstore_ca: string | null;
+}
+
+/** Which signatures a host requires for images; null if it requires none. */
+export interface HostTrust {
+  readonly bundles: TrustSettings | null;
+  readonly images: ImageTrustSettings | null;
+}
+
+/** Which signatures a host requires. */
+export type Signed = keyof HostTrust;

@@ -1,6 +1,6 @@
 import type { TrustSettings } from '../../api/trust.rules.ts';
 import { normalizeAddresses, validateCombinations } from './loadSettings.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './configKeys.ts';
 
 const valid: Partial<Settings> = {
   transport: 'system',

@@ -17,10 +17,9 @@ import {
   withoutTrailingSlash,
 } from '../../core/config/combinations.ts';
 import { realPathOf } from '../../core/files.ts';
-import { configTable } from './configKeys.ts';
+import { configTable, type OtherEnv, type Settings } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 import { configTableOf, namedEnvOf, otherConfigs, scopeOf } from './namedEnvs.ts';
-import type { OtherEnv, Settings } from './settings.ts';
 
 /** Pairs of keys of which one limits the other. */
 const keyOrders: readonly KeyOrder[] = [

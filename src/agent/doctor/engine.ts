@@ -2,7 +2,7 @@ import { Fault } from '../../../machines/fault.ts';
 import { fileFactsOf } from '../../core/accounts.ts';
 import { type Check, checkDiskSpace, inapplicableCheck, unknownCheck } from '../../core/doctor.rules.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createCompose } from '../engine/compose.ts';
 import { createContainers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';

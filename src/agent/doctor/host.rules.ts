@@ -11,7 +11,7 @@ import {
   type ProgramUser,
   unknownCheck,
 } from '../../core/doctor.rules.ts';
-import type { Signed } from '../config/settings.ts';
+import type { Signed } from '../config/configKeys.ts';
 import { describeViolation } from '../state/state.rules.ts';
 import { policySummary, trustSummary } from '../status/status.rules.ts';
 

@@ -21,7 +21,7 @@ import { fingerprintsOf } from '../../signatures/judgement.rules.ts';
 import { readTrust, readTrustNow, trustViolations } from '../../signatures/signatureFiles.ts';
 import { engineSocketsOf, policyDigest, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
 import type { AgentScope } from '../config/namedEnvs.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { identityLifeOf } from '../transport/transport.ts';
 import { type Containers, createContainers } from '../engine/containers.ts';
 import { catchFault } from '../journal/journal.ts';

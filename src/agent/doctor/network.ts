@@ -3,7 +3,7 @@ import { Fault } from '../../../machines/fault.ts';
 import { fileFactsOf } from '../../core/accounts.ts';
 import { type Check, checkClock, type Fact } from '../../core/doctor.rules.ts';
 import { pastTimes } from '../../core/certificateAuthorities.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { runHostProgram } from '../../core/accounts.ts';
 import { readTextIfExists } from '../state/fileSystem.ts';
 import { openCredentials } from '../token/credentials.ts';

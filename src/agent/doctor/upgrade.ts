@@ -14,7 +14,7 @@ import { textOf } from '../../bundle/compose/composeNode.rules.ts';
 import { effectiveValue, type ServiceLayers } from '../../bundle/compose/services.rules.ts';
 import { faultsWithoutEffect } from '../../bundle/policy/composePolicy.rules.ts';
 import { anyHost } from '../../bundle/policy/policyHost.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createCompose } from '../engine/compose.ts';
 import { contentLabelsOf } from '../engine/container.rules.ts';
 import { createContainers } from '../engine/containers.ts';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { sharedEngine } from '../../../fixtures/world/harness.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createRedactor } from '../secrets/redactor.ts';
 import { createCompose } from './compose.ts';
 import type { ResourceLimits } from './programs.ts';

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { waitUntil } from '../../../fixtures/world/wait.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createRedactor } from '../secrets/redactor.ts';
 import { type Compose, createCompose } from './compose.ts';
 import { composeLimitsOf, type ResourceLimits } from './programs.ts';

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { monotonicMs } from '../../core/clock.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import {

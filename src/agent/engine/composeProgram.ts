@@ -1,6 +1,6 @@
 import { failedFault, Fault, refusedFault } from '../../../machines/fault.ts';
 import { ByteCollector } from '../../core/streams.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { wipe } from '../secrets/memory.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import {

@@ -3,7 +3,7 @@ import { Fault, throwIfStopped } from '../../../machines/fault.ts';
 import { SYSTEM_PATH } from '../../core/accounts.ts';
 import { causeLine, causeSaid, codeOfFailure } from '../../core/failureCauses.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import { ignoreError } from '../transport/httpRequest.ts';
 

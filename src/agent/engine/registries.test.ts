@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createRegistries } from './registries.ts';
 
 const [ca, systemCa] = [createCa(), createCa('system')];

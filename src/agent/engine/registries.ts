@@ -16,7 +16,7 @@ import { collectBytes } from '../../core/streams.ts';
 import { certificateCure, systemAuthorities } from '../../core/untrusted.rules.ts';
 import { loginFor, type LoginScope, scopeOf } from '../../registry/imageReference.rules.ts';
 import { type RegistryAccess, type RegistryAnswer, RegistryError } from '../../registry/repository.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import type { State } from '../state/state.rules.ts';
 import { errorCodeOf } from '../transport/httpRequest.ts';

@@ -19,7 +19,7 @@ import {
   type WatchedContainer,
 } from './unhealthyServices.rules.ts';
 import { redactFault, type RunningTick } from '../journal/journal.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { describeViolation } from '../state/state.rules.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Download } from '../transport/download.ts';

@@ -8,7 +8,7 @@ import { readRegularFile } from '../../core/files.ts';
 import { asList, asRecord, parseJson } from '../../core/json.rules.ts';
 import { signerLines } from '../../signatures/signatureFiles.ts';
 import { plainPem, readPublicKey } from '../../signatures/trust.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Output } from '../journal/terminal.ts';
 import { writeDurably } from '../state/durableFiles.ts';
 import { mkdir, statIfExists } from '../state/fileSystem.ts';

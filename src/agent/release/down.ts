@@ -1,6 +1,6 @@
 import type { DesiredState } from '../../../machines/types.ts';
 import { readManifestText } from '../../bundle/readBundle.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Containers } from '../engine/containers.ts';
 import { nothingApplied, type ProjectResources, type State } from '../state/state.rules.ts';
 import { resetOneShots } from './fingerprints.ts';

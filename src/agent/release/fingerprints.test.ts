@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { envDigestOf, isEnvUnchanged } from './fingerprints.ts';
 import { openReleases, type Releases } from './releases.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 
 const sha = 'a'.repeat(64);
 let dir: string;

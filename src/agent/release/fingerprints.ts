@@ -20,7 +20,7 @@ import {
   type ServiceFingerprints,
   unchangedOneShots,
 } from './services.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Releases } from './releases.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';

@@ -7,7 +7,7 @@ import type { DesiredState, Outcome, Sha } from '../../../machines/types.ts';
 import { diskFault, isEACCES, isENOENT } from '../../core/errors.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 import { isImageId } from '../../registry/imageReference.rules.ts';
-import type { OtherEnv, Settings } from '../config/settings.ts';
+import type { OtherEnv, Settings } from '../config/configKeys.ts';
 import type { ResourceUser } from '../engine/resources.rules.ts';
 import { retryPurge } from './down.ts';
 import { wasApplied } from './record.rules.ts';

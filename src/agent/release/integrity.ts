@@ -21,7 +21,7 @@ import { loadKeyedDigest } from './fingerprints.ts';
 import { OVERRIDE_FILE } from './generatedFiles.ts';
 import type { ReleaseRecord } from './record.rules.ts';
 import { findDamage, repairFiles } from './releaseRepair.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Releases } from './releases.ts';
 import type { Download } from '../transport/download.ts';
 import type { RunningTick } from '../journal/journal.ts';

@@ -4,7 +4,7 @@ import type { Sha } from '../../../machines/types.ts';
 import { diffSideOf, withBundleAt } from '../../bundle/bundleAt.ts';
 import { type BundleDiff, diffOf, type DiffSide, formatDiff } from '../../bundle/bundleDiff.rules.ts';
 import type { Paint, PaintStyle } from '../../core/text.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';
 import { Releases, registerHostSecrets } from '../release/releases.ts';
 import type { Vault } from '../secrets/vault.ts';

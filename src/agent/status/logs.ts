@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Fault, outcomeOf } from '../../../machines/fault.ts';
 import { printable, terminalSafe } from '../../core/text.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { type Containers, createContainers } from '../engine/containers.ts';
 import { LogFrames, maxPieceBytes } from '../engine/logs.rules.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';

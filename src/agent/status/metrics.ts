@@ -7,7 +7,7 @@ import { filesystemsOf } from '../../core/files.ts';
 import { formatPrometheusText, prometheusTextType } from '../../core/metrics.rules.ts';
 import { deferringFactsOf } from '../checkIn/desiredState.rules.ts';
 import { namedEnvOf } from '../config/namedEnvs.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Trace } from '../journal/trace.rules.ts';
 import { removeStaleTemporaries, writeWithoutSync } from '../state/durableFiles.ts';
 import { readTextIfExists, statIfExists } from '../state/fileSystem.ts';

@@ -7,7 +7,7 @@ import type { TrustSettings } from '../../api/trust.rules.ts';
 import type { Fact } from '../../core/doctor.rules.ts';
 import { terminalSafe } from '../../core/text.rules.ts';
 import { formatStanding } from '../checkIn/hold.rules.ts';
-import type { HostTrust, Signed } from '../config/settings.ts';
+import type { HostTrust, Signed } from '../config/configKeys.ts';
 import { describeProblems } from '../health/unhealthyServices.rules.ts';
 import { describeUnfinished } from '../release/revertTries.rules.ts';
 import { describeLoss, describeResources, purgeDeadline } from '../release/volumes.rules.ts';

@@ -6,7 +6,7 @@ import { startStubEngine, type StubEngine } from '../../../fixtures/world/networ
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { defaultPolicy } from '../../api/hostPolicy.rules.ts';
 import { writeHold } from '../checkIn/hold.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { Vault } from '../secrets/vault.ts';
 import { emptyState } from '../state/state.rules.ts';
 import { status } from './status.ts';

@@ -6,7 +6,7 @@ import { fingerprintsOf } from '../../signatures/judgement.rules.ts';
 import { readTrustNow, trustViolations } from '../../signatures/signatureFiles.ts';
 import { readDeferringFacts } from '../checkIn/hold.ts';
 import { observe } from '../compose/observe.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createContainers } from '../engine/containers.ts';
 import { readApplied, type ObserverDependencies } from '../health/observeHost.ts';
 import { type Journal, openTickJournal } from '../journal/journal.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { outcomeOf } from '../../../machines/fault.ts';
 import { diskFault, isEEXIST } from '../../core/errors.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Output, Terminal } from '../journal/terminal.ts';
 import {
   isQuiet,

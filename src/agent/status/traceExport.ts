@@ -4,7 +4,7 @@ import { createSendSpans } from '../../core/sendSpans.ts';
 import type { Trace } from '../journal/trace.rules.ts';
 import type { ExportResult } from './metrics.rules.ts';
 import { tickSpans } from './tickSpans.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Journal } from '../journal/journal.ts';
 
 /** Dependencies of an export of traces. */

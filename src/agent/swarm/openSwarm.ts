@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { lastPiecesOf } from '../engine/containerLogs.ts';
 import { createEngineApi, type EngineApi, ignoreNotFound } from '../engine/engineApi.ts';
 import { type LogExcerpt, logExcerptsOf } from '../engine/logs.rules.ts';

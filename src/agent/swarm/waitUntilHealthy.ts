@@ -3,7 +3,7 @@ import { failedFault, Fault, throwIfStopped } from '../../../machines/fault.ts';
 import type { ServiceProblem, Sha } from '../../../machines/types.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import { causeLine, causePrinted, causeSaid } from '../../core/failureCauses.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { logTailOf, redactExcerpts, unreadableLog } from '../engine/containerLogs.ts';
 import { crashWindowOf, type ObserverDependencies } from '../health/observeHost.ts';
 import type { AppliedRelease, Observation } from '../release/orchestrator.ts';

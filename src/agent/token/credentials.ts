@@ -2,7 +2,7 @@ import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failedFault, Fault } from '../../../machines/fault.ts';
 import { diskFault, isENOENT } from '../../core/errors.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { removeDurably, writeDurably } from '../state/durableFiles.ts';
 import { readText, stat } from '../state/fileSystem.ts';
 

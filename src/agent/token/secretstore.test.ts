@@ -4,7 +4,7 @@ import {
   type Secretstore as Server,
   startSecretstore,
 } from '../../../fixtures/world/servers/secretstore/secretstore.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createSecretstore, type Credential, type Secretstore } from './secretstore.ts';
 
 const never = new AbortController().signal;

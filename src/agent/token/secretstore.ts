@@ -1,7 +1,7 @@
 import { failedFault, type Fault, offlineFault, refusedFault } from '../../../machines/fault.ts';
 import type { ManifestSecret } from '../../../machines/types.ts';
 import { parseErrorBody } from '../../core/http.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { HttpReply } from '../transport/httpClient.ts';
 import type { HttpCall } from '../transport/httpRequest.ts';
 import type { ApiContext } from '../transport/tenancy.ts';

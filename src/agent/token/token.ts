@@ -5,7 +5,7 @@ import { redactFault, type RunningTick } from '../journal/journal.ts';
 import { tenancyErrorCodes } from '../../api/checkIn.rules.ts';
 import type { State } from '../state/state.rules.ts';
 import { expiresSoon, issuedTokenStatus, needsNewLease, renewedTokenStatus } from './token.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { CandidateToken, Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { Credentials } from './credentials.ts';

@@ -10,7 +10,7 @@ import { startHttpsServer, type TestServer } from '../../../fixtures/world/serve
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { waitUntil } from '../../../fixtures/world/wait.ts';
 import { createAgents } from '../../core/connector.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { createAgentPool, createTransport } from './transport.ts';
 import type { Peer } from './classifyError.rules.ts';
 import { createTrustStore, openSystemRoots, type Trust } from './trustStore.ts';

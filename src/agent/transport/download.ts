@@ -8,7 +8,7 @@ import { limitCure, limitDetails } from '../../bundle/archive/archiveEntries.rul
 import { withDiskFault } from '../../core/errors.rules.ts';
 import { requireRegularFile } from '../../core/files.ts';
 import { isLoopback } from '../../core/http.rules.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { removeDurably, renameDurably } from '../state/durableFiles.ts';
 import type { StreamedReply } from './httpClient.ts';
 import { type TenancyContext, tenancyHeaders } from './tenancy.ts';

@@ -4,7 +4,7 @@ import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { checkInCall, faultOf } from '../../../fixtures/world/servers/http/checkInCall.ts';
 import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/world/servers/http/httpTestbed.ts';
 import type { ResponseScript } from '../../../fixtures/world/servers/http/responseScript.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { HttpCall } from './httpRequest.ts';
 
 let bed: HttpTestbed;

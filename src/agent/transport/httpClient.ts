@@ -5,7 +5,7 @@ import { Fault } from '../../../machines/fault.ts';
 import { parseErrorBody, parseRetryAfter } from '../../core/http.rules.ts';
 import { open, type OpenAnswer } from '../../core/nodeClient.ts';
 import { type ClockFiles, untrustedOf } from '../../core/certificateAuthorities.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import type { Transport } from './transport.ts';
 import { callBackoffMs, type CallError, classifyError, formatPeer, type Responder } from './classifyError.rules.ts';
 import { createSender, errorCodeOf, type HttpCall, readJsonBody } from './httpRequest.ts';

@@ -4,7 +4,7 @@ import type { Agents } from '../../core/connector.ts';
 import { isUntrusted } from '../../core/errors.rules.ts';
 import type { HttpRequest, OpenAnswer } from '../../core/nodeClient.ts';
 import { collectBytes } from '../../core/streams.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { wipe } from '../secrets/memory.ts';
 import type { Transport } from './transport.ts';
 import type { Peer } from './classifyError.rules.ts';

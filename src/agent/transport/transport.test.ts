@@ -10,7 +10,7 @@ import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { startHttpsServer, type TestServer } from '../../../fixtures/world/servers/http/httpsServer.ts';
 import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { asNobody } from '../../../fixtures/world/users.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { type Transport, createTransport } from './transport.ts';
 import { createHttpClient } from './httpClient.ts';
 

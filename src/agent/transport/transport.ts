@@ -19,7 +19,7 @@ import {
 } from '../../mesh/mesh.ts';
 import { writeDurably } from '../state/durableFiles.ts';
 import { readRegularFile } from '../../core/files.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { type Peer, peerNames, proxyPorts } from './classifyError.rules.ts';
 import { createTrustStore, openSystemRoots, type SystemRoots, type Trust, type TrustStore } from './trustStore.ts';
 

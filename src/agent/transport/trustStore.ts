@@ -12,7 +12,7 @@ import {
 import { monotonicMs } from '../../core/clock.ts';
 import { readRegularFile } from '../../core/files.ts';
 import type { PeerTrust } from '../../core/connector.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/configKeys.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import { type Peer, peerNames } from './classifyError.rules.ts';
 

@@ -20,6 +20,7 @@ import { judgeFiles } from '../../signatures/signatureFiles.ts';
 import { readPolicy, readTrustFile } from '../config/configFiles.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path, wholeSha } from '../core/client.ts';
+import { envOf } from '../core/input.ts';
 import { CtlError, exits, refusedBundle, usageError, withBundleFaults } from '../core/ctlError.ts';
 import { createNewFile, fileUnwritable } from '../core/files.ts';
 import { formatFacts, harmless } from '../core/table.ts';
@@ -188,11 +189,12 @@ function addBundleInit(bundle: Command, run: Run): void {
     .command('init')
     .description('Create a directory with an example manifest.json and compose.yaml; overwrite nothing')
     .argument('<directory>', 'directory to create; its name becomes the name of the bundle')
-    .requiredOption('--env <env>', 'environment of the bundle')
+    .option('--env <env>', 'environment of the bundle (default: the only one of the service)')
     .action(run(init));
 }
 
-async function init(_: Session, [directory]: [string], { env }: { env: string }): Promise<Result> {
+async function init(session: Session, [directory]: [string], { env: named }: { env?: string }): Promise<Result> {
+  const env = await envOf(session, named);
   const dir = resolve(directory);
   const name = basename(dir);
   const manifest = { schema: 1, name, env, version: '1', sequence: 1, compose: ['compose.yaml'], secrets: [] };

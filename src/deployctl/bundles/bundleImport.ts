@@ -43,7 +43,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { timeout } from '../core/client.ts';
 import { createProxyAgents } from '../core/proxyAgents.ts';
 import { CtlError, exits, usageError, withBundleFaults } from '../core/ctlError.ts';
-import { collectOption } from '../core/input.ts';
+import { collectOption, envOf } from '../core/input.ts';
 import { formatFacts, harmless } from '../core/table.ts';
 
 export interface ImportOptions {
@@ -70,7 +70,7 @@ export function addBundleImport(bundle: Command, run: Run): void {
     .command('import')
     .description('Turn a compose project into a bundle, and list the changes and open decisions')
     .argument('<source>', 'directory of the project, or its compose file')
-    .requiredOption('--env <env>', 'environment of the bundle')
+    .option('--env <env>', 'environment of the bundle (default: the only one of the service)')
     .option('--out <directory>', 'directory to create (default: NAME-bundle)')
     .option('--name <name>', 'name of the bundle (default: the project name)')
     .option(
@@ -91,7 +91,11 @@ export function addBundleImport(bundle: Command, run: Run): void {
       'variable or file that is not a secret, with its value; repeatable',
       collectVariable,
     )
-    .action(run(importBundle));
+    .action(
+      run(async (session, operands: [string], options: Omit<ImportOptions, 'env'> & { env?: string }) =>
+        importBundle(session, operands, { ...options, env: await envOf(session, options.env) }),
+      ),
+    );
 }
 
 export async function importBundle(session: Session, [path]: [string], options: ImportOptions): Promise<Result> {

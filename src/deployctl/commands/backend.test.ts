@@ -21,6 +21,24 @@ afterAll(() => at.stop());
 const create = async (...more: string[]) =>
   (await at.admin.json(['backend', 'create', '--env', env, '--site', 'berlin', ...more])) as { id: string };
 
+it('needs no environment where the token may see only one, and names all where it may see several', async () => {
+  await at.admin.run('env create env-other');
+  const words = ['host', 'create', '--site', 'berlin'];
+  expect(await at.admin.run(words)).toMatchObject({
+    exit: 2,
+    stderr: expect.stringMatching(
+      /^deployctl: ENV_REQUIRED: there are several environments: .*env-\d.*\n.*name one of them/,
+    ) as string,
+  });
+  expect(await at.limited.run(words)).toMatchObject({
+    exit: 2,
+    stderr: expect.stringContaining('ENV_REQUIRED: there is no environment yet') as string,
+  });
+  await at.admin.run('env create eu-1');
+  expect(await at.limited.json(words)).toMatchObject({ env: 'eu-1' });
+  expect(await at.limited.run('secret list')).toMatchObject({ exit: 0 });
+});
+
 it('creates and shows a backend', async () => {
   const created = await create('--transport', 'sdk', '--laptop');
   expect(created).toMatchObject({ env, site: 'berlin', transport: 'sdk', laptop: true, state: 'created' });

@@ -14,6 +14,7 @@ import {
   formatLabels,
   type HostFilter,
   hostFilters,
+  envOf,
   requireEnv,
   requireNoFilter,
   unknownFilter,
@@ -44,7 +45,7 @@ export function addBackend(program: Command, run: Run): void {
   backend
     .command('create')
     .description('Create the record of a new host; then install the host with `deployctl kit`')
-    .requiredOption('--env <env>', 'environment of the host')
+    .option('--env <env>', 'environment of the host (default: the only one)')
     .requiredOption('--site <site>', 'location of the host')
     .addOption(
       new Option('--transport <name>', 'how the host connects to the services')
@@ -76,13 +77,13 @@ async function createBackend(
 ): Promise<Result> {
   const labels = readLabels(label);
   const api = await session.api();
-  const body = { env, site, laptop, transport, ...(label.length > 0 && { labels }) };
+  const body = { env: await envOf(session, env), site, laptop, transport, ...(label.length > 0 && { labels }) };
   const json = await api.call<BackendDetails>({ method: 'POST', path: '/v1/backends', json: body });
   return { json, text: formatBackend(json, session.nowMs) };
 }
 
 interface NewBackendOptions {
-  env: string;
+  env?: string;
   site: string;
   transport: string;
   laptop?: boolean;

@@ -84,9 +84,10 @@ it('imports a compose project that leaves nothing to decide, and stops at one th
   await writeFile(join(dir, 'compose.yaml'), 'services: {}\n');
   await reads({ image: 'app:1' });
   const surroundings = { env: { ...at.deployer.home.env, PATH } };
+  await at.admin.run('env create env-other');
   expect(await deploy([dir], undefined, surroundings)).toMatchObject({
     exit: 2,
-    stderr: expect.stringContaining('NAME_INVALID') as string,
+    stderr: expect.stringContaining('ENV_REQUIRED') as string,
   });
   expect(await deploy([dir, env], undefined, surroundings)).toMatchObject({
     exit: 0,

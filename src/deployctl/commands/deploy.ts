@@ -22,7 +22,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { addSignatures, type Api, path, wholeSha } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { readSignature } from '../core/files.ts';
-import { countOption } from '../core/input.ts';
+import { countOption, envOf } from '../core/input.ts';
 import { formatFacts, harmless, shortSha, signatureSteps } from '../core/table.ts';
 import type { Bundle, BundleDetails, EnvDetails, PushedBundle, Rollout, SecretName } from '../core/types.ts';
 import { conditionsOf, overrideRolloutOption, promoteBundle } from './env.ts';
@@ -36,7 +36,7 @@ export function addDeploy(program: Command, run: Run): void {
     .command('deploy')
     .description('Pack, push, sign, promote and wait, in one command; with --wave, roll out in waves')
     .argument('<bundle>', 'directory of a bundle or a compose project, archive, or digest of a pushed bundle')
-    .argument('[env]', 'name of the environment; required for a compose project')
+    .argument('[env]', 'name of the environment (default: as the bundle says; for a compose project, the only environment)')
     .option('--version <version>', versionOption)
     .option('--policy <file>', policyOption)
     .option('--sign-key <file>', 'private key (PEM) to sign the bundle with, if the environment requires signatures')
@@ -206,13 +206,8 @@ async function pushDirectory(session: Session, { place, env, scratch, options }:
 }
 
 /** Makes the directory of a bundle from a compose project that leaves nothing to decide. */
-async function importProject(session: Session, { place, env, scratch }: Source): Promise<string> {
-  if (env === undefined)
-    throw usageError(
-      'NAME_INVALID',
-      `${place} is a compose project, which names no environment`,
-      'name it after the project',
-    );
+async function importProject(session: Session, { place, env: named, scratch }: Source): Promise<string> {
+  const env = await envOf(session, named);
   const dir = join(scratch, 'bundle');
   const { exit = exits.done, text } = await importBundle(session, [place], { env, out: dir });
   if (exit === exits.done) return dir;

@@ -4,7 +4,7 @@ import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type ApiCall, hostIdOf, path, wholeSha } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
-import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
+import { countOption, envOf, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
 import { hostArgument } from './host.ts';
 import {
   conditionsOf,
@@ -76,7 +76,7 @@ export function addRollback(program: Command, run: Run): void {
   const rollback = program
     .command('rollback')
     .description('Deploy the content of an earlier bundle under a new sequence; hosts that still run it keep it')
-    .argument('<env>', 'name of the environment')
+    .argument('[env]', 'name of the environment (default: the only one)')
     .argument('[sha]', 'digest of the earlier bundle, or its first characters; by default the previous one')
     .option('--with-secrets', 'also return to the versions of secrets that the earlier bundle pins');
   planOptions(rollback)
@@ -150,13 +150,14 @@ function hasPlan({ wave, maxFailures, soak, deadline, gate, gateWebhook, window 
 /** Returns to an earlier bundle: by a rollout if the options describe one, otherwise on all hosts at once. */
 async function rollBack(
   session: Session,
-  [env, sha]: [string, string | undefined],
+  [named, sha]: [string | undefined, string | undefined],
   {
     withSecrets = false,
     overrideRollout,
     ...options
   }: StartOptions & { withSecrets?: boolean; overrideRollout?: true },
 ): Promise<Result> {
+  const env = await envOf(session, named);
   const api = await session.api();
   const earlier = sha === undefined ? {} : { sha256: await wholeSha(api, sha, env) };
   const conditions = await conditionsOf(api, env, options);

@@ -4,7 +4,7 @@ import { isObject } from '../../core/json.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
-import { countOption, readValue } from '../core/input.ts';
+import { countOption, envOf, readValue } from '../core/input.ts';
 import { formatDoom, formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
 import { overrideOf, overrideRolloutOption } from './env.ts';
 import type { Bundle, EnvDetails, SecretName, WrittenSecret, WrittenSecrets } from '../core/types.ts';
@@ -27,7 +27,7 @@ export function addSecret(program: Command, run: Run): void {
   secret
     .command('list')
     .description('List secrets with version, author and time')
-    .argument('<env>', 'name of the environment')
+    .argument('[env]', 'name of the environment (default: the only one)')
     .action(run(listSecrets));
   secret
     .command('set')
@@ -59,7 +59,8 @@ export function addSecret(program: Command, run: Run): void {
     .action(run(keepSecrets));
 }
 
-async function listSecrets(session: Session, [env]: [string]): Promise<Result> {
+async function listSecrets(session: Session, [named]: [string | undefined]): Promise<Result> {
+  const env = await envOf(session, named);
   const api = await session.api();
   const call = { method: 'GET', path: path`/v1/envs/${env}/secrets` } as const;
   const json = await api.call<{ secrets: SecretName[]; destroy_at?: string | null }>(call);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, hostIdOf, isId, type Page, path, readPages } from '../core/client.ts';
 import { CtlError, exits } from '../core/ctlError.ts';
-import { countOption, shaOption } from '../core/input.ts';
+import { countOption, envOf, shaOption } from '../core/input.ts';
 import { describeHost, harmless, hostArgument, hostLabel, shortSha } from '../core/table.ts';
 import type { Backend, EnvDetails, Rollout } from '../core/types.ts';
 import {
@@ -29,13 +29,14 @@ export function addWait(program: Command, run: Run): void {
   const command = program
     .command('wait')
     .description('Wait until all hosts of an environment (or one host) run the desired bundle')
-    .argument('<env-or-host>', 'name of an environment, or name or id of a host')
+    .argument('[env-or-host]', 'name of an environment, or name or id of a host (default: the only environment)')
     .option('--timeout <seconds>', 'maximum time to wait', countOption, 900)
     .option('--bundle <sha>', 'stop with exit code 3 as soon as another bundle is desired', shaOption);
   awaitedOptions(command).action(
-    run((session, [text]: [string], options: WaitOptions) =>
-      waitFor(session, { name: text, id: isId(text) ? text : null }, options),
-    ),
+    run(async (session, [named]: [string | undefined], options: WaitOptions) => {
+      const text = await envOf(session, named);
+      return waitFor(session, { name: text, id: isId(text) ? text : null }, options);
+    }),
   );
 }
 

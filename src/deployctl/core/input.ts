@@ -8,7 +8,7 @@ import { collectBytes } from '../../core/streams.ts';
 import { type Api, path, readPages } from './client.ts';
 import { CtlError, type Exit, exits, type Io, usageError } from './ctlError.ts';
 import { describeHost, harmless, hostLabel } from './table.ts';
-import type { Backend } from './types.ts';
+import type { Backend, Env } from './types.ts';
 
 /** A whole number of 1 or more. */
 export function countOption(text: string): number {
@@ -51,6 +51,17 @@ export function formatLabels(labels: Record<string, string>): string {
 /** Throws ENV_NOT_FOUND if a filter found nothing because there is no such environment. */
 export async function requireEnv(api: Api, env: string | undefined, found: readonly unknown[]): Promise<void> {
   if (env !== undefined && found.length === 0) await api.call({ method: 'GET', path: path`/v1/envs/${env}` });
+}
+
+/** The environment that was named, otherwise the only one that the token may see. Throws ENV_REQUIRED. */
+export async function envOf({ api }: { api: () => Promise<Api> }, named: string | undefined): Promise<string> {
+  if (named !== undefined) return named;
+  const { envs } = await (await api()).call<{ envs: Env[] }>({ method: 'GET', path: '/v1/envs' });
+  const [only, ...others] = envs.map(({ name }) => name);
+  if (only !== undefined && others.length === 0) return only;
+  throw only === undefined
+    ? usageError('ENV_REQUIRED', 'there is no environment yet', '`deployctl env create NAME`')
+    : usageError('ENV_REQUIRED', `there are several environments: ${[only, ...others].join(', ')}`, 'name one of them');
 }
 
 /** The error of a filter whose value nothing has. */

@@ -1,6 +1,11 @@
 import { createLog } from '../core/log.ts';
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { runHostProgram } from '../../core/accounts.ts';
+import { type Authorities, createTlsContext } from '../../core/certificateAuthorities.ts';
+import { closeAgents, createAgents, createHttpAgent } from '../../core/connector.ts';
+import { open as request } from '../../core/nodeClient.ts';
+import { collectBytes } from '../../core/streams.ts';
 import type { TenancySettings } from '../config/configKeys.ts';
 import { parseListenAddress, publicHostOf } from '../config/loadSettings.ts';
 import { httpLimits, type TlsIdentity } from '../http/httpServer.ts';
@@ -9,7 +14,8 @@ import { ownIdentity } from '../keys/ownAuthority.ts';
 import { createSecretstoreApp } from '../secretstore/server.ts';
 import { createApp, type RunningServer, startServer, tlsFilesSource, type TlsSource } from '../server/startServer.ts';
 import { createTenancy, type Tenancy, type TenancyParts } from '../server/createTenancy.ts';
-import { lockStore, openCurrentStore, presentStore, readKeyFile } from './storeAccess.ts';
+import { unitStateOf } from './setup.rules.ts';
+import { CommandError, lockStore, openCurrentStore, type Output, presentStore, readKeyFile } from './storeAccess.ts';
 
 /** Connections of the service that are not settings. */
 interface ServeOptions {
@@ -97,4 +103,67 @@ export async function tellReady({ NOTIFY_SOCKET }: NodeJS.ProcessEnv = process.e
   if (NOTIFY_SOCKET === undefined) return;
   const { rc } = await runHostProgram(['systemd-notify', '--ready'], { NOTIFY_SOCKET });
   if (rc !== 0) throw new Error(`cannot notify systemd that the service runs: systemd-notify --ready: exit ${rc}`);
+}
+
+/** Milliseconds for the service to start; it migrates nothing then. */
+export const START_MS = 60_000;
+/** Milliseconds between two looks at a service that starts. */
+export const POLL_MS = 250;
+
+/** Starts the unit of the package and enables it. Throws a CommandError with the end of its log if it does not start. */
+export async function startUnit(out: Output): Promise<void> {
+  const unit = 'deployd-tenancy.service';
+  const systemctl = async (...args: string[]) => runHostProgram(['systemctl', ...args]);
+  const isActive = async () => (await systemctl('is-active', '--quiet', unit)).rc === 0;
+  const isKept = (await isActive()) && (await systemctl('is-enabled', '--quiet', unit)).rc === 0;
+  if (isKept) {
+    out.log(`kept: ${unit} runs, and starts with the machine`);
+    return;
+  }
+  await systemctl('reset-failed', unit);
+  // A unit that waits for its next try would let a start wait too.
+  for (const args of [
+    ['enable', unit],
+    ['restart', '--no-block', unit],
+  ] as const) {
+    const { rc } = await systemctl(...args);
+    if (rc !== 0) throw new CommandError(`systemctl ${args.join(' ')} failed (exit ${rc}): systemctl status ${unit}`);
+  }
+  const end = Date.now() + START_MS;
+  for (;;) {
+    const { stdout } = await systemctl('show', '--property=ActiveState,SubState,NRestarts,Job', unit);
+    const state = unitStateOf(stdout);
+    if (state === 'active') break;
+    if (state === 'failed' || Date.now() > end) {
+      const { stdout: lines } = await runHostProgram(['journalctl', '--unit', unit, '--lines=5', '--output=cat']);
+      throw new CommandError(`${unit} does not start; the end of its log:\n${lines.trimEnd()}`);
+    }
+    await setTimeout(POLL_MS);
+  }
+  out.log(`started: ${unit}, also when the machine starts`);
+}
+
+/** Why `/readyz` of this machine does not answer that the service is ready; null if it does. */
+export async function readinessFault(settings: TenancySettings, trusted: string | null): Promise<string | null> {
+  const { host, port } = parseListenAddress(settings.listen);
+  const local = host === '::' || host === '0.0.0.0' ? '127.0.0.1' : host;
+  const connection = { connectTimeoutMs: 5000, keepAlive: false, address: { host: local, port } };
+  // The certificate that the service has itself is the only one that may answer.
+  const context =
+    trusted === null ? null : createTlsContext([trusted] as string[] as Authorities, { allowPartialTrustChain: true });
+  const agents =
+    context === null ? { http: createHttpAgent(connection), https: null } : createAgents({ context }, connection);
+  try {
+    const url = new URL('/readyz', context === null ? `http://${settings.listen}` : settings.public_url);
+    const signal = AbortSignal.timeout(10_000);
+    const { status, body } = await request({ url, method: 'GET', headers: {}, agents, signal });
+    if (status === 200) return null;
+    const text = (await collectBytes(body, { maxBytes: 4096, tooLarge: () => new Error('too large') })).toString();
+    return `/readyz answers ${status} ${text}`;
+  } catch (error) {
+    return `${settings.listen} does not answer (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`;
+  } finally {
+    if (agents.https === null) agents.http.destroy();
+    else closeAgents(agents);
+  }
 }

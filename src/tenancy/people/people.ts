@@ -72,9 +72,12 @@ export async function createOperator(
 }
 
 /** Returns the row of a new operator and the token, which the row does not contain. */
-export function newOperator(fields: OperatorFields, now: number): { row: OperatorRow; token: string } {
+export function newOperator(
+  fields: OperatorFields,
+  now: number,
+  token: string = newOperatorToken(),
+): { row: OperatorRow; token: string } {
   const { name, display_name = null, role, envs, lifetime_s, break_glass = false } = fields;
-  const token = newOperatorToken();
   const row = {
     id: randomUUID(),
     name,
@@ -127,11 +130,16 @@ interface NewAdministrator {
   act: string;
   /** Milliseconds since 1970. */
   now: number;
+  /** A token that nobody has used; by default a new one. */
+  token?: string;
 }
 
 /** Creates an administrator in a transaction; returns the token, which is not stored, or null if the name is in use. */
-export async function addAdministrator(work: Store, { name, act, now }: NewAdministrator): Promise<string | null> {
-  const { row, token } = newOperator({ name, role: 'admin', envs: null }, now);
+export async function addAdministrator(
+  work: Store,
+  { name, act, now, token: given }: NewAdministrator,
+): Promise<string | null> {
+  const { row, token } = newOperator({ name, role: 'admin', envs: null }, now, given);
   if (isReservedActor(name) || !(await addOperator(work, row))) return null;
   const target = `${row.id} ${name}`;
   await addAuditEntry(work, auditEntry({ clock: () => now }, byService(act), { target, env: null }));

@@ -23,6 +23,12 @@ export async function findOperatorById(store: Store, id: string, now: number): P
   return (await valid(store, now).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
+/** Whether an operator has, or once had, a token with this digest. */
+export async function isKnownToken(store: Store, tokenSha256: string): Promise<boolean> {
+  const query = store.selectFrom('operators').select('id').where('token_sha256', '=', tokenSha256);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
 /** Operators with valid tokens, by name. */
 export function listOperators(store: Store, now: number): Promise<OperatorRow[]> {
   return valid(store, now).orderBy('name').execute();
