@@ -143,6 +143,8 @@ describeIf(needsRoot, 'deployd-tenancy setup', () => {
         ...Array<string>(6).fill('kept'),
         'ready',
       ]);
+      const [program = '', ...words] = [...tenancyProgram, 'doctor', '--config', config];
+      expect(spawnSync(program, words, { encoding: 'utf8' }).stdout).toMatch(/^secretstore +ok/m);
     } finally {
       await service.stop();
     }
