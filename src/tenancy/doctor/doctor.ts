@@ -219,8 +219,8 @@ async function storedCertificates(settings: TenancySettings): Promise<{ authorit
 
 /** Calls the secretstore as the service, and compares its time. */
 async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>): Promise<Check[]> {
-  const { secretstore_url: url, secretstore_ca: ca } = settings;
-  const health = await attempt(() => get(url, '/v1/sys/health', readTrustedAuthorities(ca)));
+  const { secretstore_url: url } = settings;
+  const health = await attempt(async () => get(url, '/v1/sys/health', await secretstoreAuthorities(settings)));
   const date = 'known' in health ? Date.parse(health.known.headers.date ?? '') : NaN;
   const skewS = Math.round((Date.now() - date) / 1000);
   const clock = checkClock(Number.isNaN(skewS) ? [] : [skewS], { now: new Date(), pastTimes: pastTimes() });
@@ -229,11 +229,21 @@ async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>):
   const fix = isEmbedded ? 'systemctl status deployd-tenancy' : plan;
   if ('unknown' in keys) return [unknownCheck('secretstore', 'the service has no keys to log in with'), clock];
   const login = await attempt(async () => {
-    await using secretstore = closing(connectSecretstore(settings, { keys: () => keys.known, clock: Date.now }));
+    const authorities = await secretstoreAuthorities(settings);
+    const identity = { keys: () => keys.known, clock: Date.now };
+    await using secretstore = closing(connectSecretstore(settings, identity, authorities));
     await secretstore.peer.check();
     await secretstore.peer.checkPolicy();
   });
   return [checkAttempt('secretstore', login, { target: url, fix }), clock];
+}
+
+/** The embedded secretstore has the certificate of the service. */
+async function secretstoreAuthorities(settings: TenancySettings): Promise<Authorities> {
+  const { secretstore, secretstore_ca, tls } = settings;
+  const isOwn = secretstore.listen !== null && secretstore_ca === null && tls.own_authority;
+  const own = isOwn ? parseAuthorities((await storedCertificates(settings)).authority) : null;
+  return own ?? readTrustedAuthorities(secretstore_ca);
 }
 
 async function checkBundles(settings: TenancySettings): Promise<Check> {

@@ -152,11 +152,14 @@ interface ServiceIdentity {
 }
 
 /** Opens the secretstore of the settings; makes no call before the first use. Throws ConfigInvalid. */
-export function connectSecretstore(settings: TenancySettings, { keys, clock }: ServiceIdentity): OpenSecretstore {
-  const { public_url: issuer, secretstore_url: url, secretstore_ca, secretstore_namespace: namespace } = settings;
+export function connectSecretstore(
+  settings: TenancySettings,
+  { keys, clock }: ServiceIdentity,
+  authorities: Authorities = readTrustedAuthorities(settings.secretstore_ca),
+): OpenSecretstore {
+  const { public_url: issuer, secretstore_url: url, secretstore_namespace: namespace } = settings;
   const signLogin = async (audience: string) =>
     (await signServiceLogin(keys(), { issuer, audience, lifetimeS: LOGIN_LIFETIME_S, now: clock() })).jwt;
-  const authorities = readTrustedAuthorities(secretstore_ca);
   return openSecretstore({ url, authorities, namespace, signLogin, clock: monotonicMs });
 }
 
