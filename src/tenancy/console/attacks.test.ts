@@ -233,6 +233,20 @@ it('refuses many sign-ins from one address, with the time to retry', async () =>
   expect((await browser.open(`${tenancy}/console/sign-in`)).status).toBe(303);
 });
 
+it.each(['sign-in', 'signed-out', 'callback?code=x'])(
+  'counts no images, frames and requests of other sites to %s',
+  async (path) => {
+    for (const dest of ['image', 'iframe', 'empty', 'script'])
+      for (let times = 0; times < 10; times++) {
+        const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': dest };
+        expect((await browser.open(`${tenancy}/console/${path}`, { headers })).status).toBe(403);
+      }
+    expect(provider.server.requests).toEqual([]);
+    const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' };
+    expect((await browser.open(`${tenancy}/console/sign-in`, { headers })).status).toBe(303);
+  },
+);
+
 it('refuses many sign-ins of one person', async () => {
   const statuses: number[] = [];
   for (let times = 0; times < 11; times++) {

@@ -7,6 +7,7 @@ import { lifeTests } from '../../../fixtures/suites/tenancy/api/lifeTests.ts';
 import { restoreTests } from '../../../fixtures/suites/tenancy/api/restoreTests.ts';
 import { retentionTests } from '../../../fixtures/suites/tenancy/api/retentionTests.ts';
 import { tokenSignInTests } from '../../../fixtures/suites/tenancy/api/tokenSignInTests.ts';
+import { troubleTests } from '../../../fixtures/suites/tenancy/api/troubleTests.ts';
 import { webhookTests } from '../../../fixtures/suites/tenancy/api/webhookTests.ts';
 import { startService } from '../../../fixtures/world/tenancy/service.ts';
 
@@ -16,6 +17,7 @@ describe('finishing a retirement', () => finishingTests(startService));
 describe('the grace of secrets', () => graceTests(startService));
 describe('a restored store', () => restoreTests(startService));
 describe('retention', () => retentionTests(startService));
+describe('trouble', () => troubleTests(startService));
 describe('webhooks', () => webhookTests(startService));
 describe('deliveries of webhooks', () => deliveryTests(startService));
 describe('events', () => eventTests(startService));

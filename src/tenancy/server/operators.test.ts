@@ -9,7 +9,6 @@ import { repackTests } from '../../../fixtures/suites/tenancy/api/repackTests.ts
 import { revealTests } from '../../../fixtures/suites/tenancy/api/revealTests.ts';
 import { signatureTests } from '../../../fixtures/suites/tenancy/api/signatureTests.ts';
 import { signedRepackTests } from '../../../fixtures/suites/tenancy/api/signedRepackTests.ts';
-import { troubleTests } from '../../../fixtures/suites/tenancy/api/troubleTests.ts';
 import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 
 let service: Service;
@@ -19,7 +18,6 @@ afterAll(() => service.stop());
 describe('envs', () => envTests(() => service));
 describe('accounts', () => accountTests(() => service));
 describe('a fleet', () => fleetTests(() => service));
-describe('trouble', () => troubleTests(() => service));
 describe('names of hosts', () => hostNameTests(() => service));
 describe('lists', () => listTests(() => service));
 describe('a new version of a secret', () => repackTests(() => service));
