@@ -125,7 +125,6 @@ const byCode: Record<string, string> = {
   BACKEND_LEADS: 'Demote its node first, so that another manager acts, or retire all managers of its swarm.',
   BACKEND_OFFLINE: 'Its host does not answer. Force it, and the host is taken down if it comes back within a day.',
   BUNDLE_DAMAGED: 'Push its archive again, or a newer bundle: deployctl push.',
-  BUNDLE_ENV: 'Pack the bundle for this environment: its manifest names another.',
   BUNDLE_MISSING: 'Push its archive again, or a newer bundle: deployctl push.',
   ENV_IN_USE: 'Retire its backends first.',
   ROLLOUT_ACTIVE: 'Wait for the rollout of this environment, or abort it.',

@@ -25,9 +25,9 @@ export interface Promotion {
 }
 
 /**
- * Locks the environment of a promotion; bundles of a locked environment are not removed. Throws 404, and 409:
- * `ROLLOUT_ACTIVE`, `DESIRED_DIFFERS` and `PIPELINE_STALE` if a condition fails, `BUNDLE_ENV` for a bundle of another
- * environment, `SIGNATURE_AWAITED` for a bundle that lacks required signatures.
+ * Locks the environment of a promotion; bundles of a locked environment are not removed. Throws 404, also for a bundle
+ * of another environment, and 409: `ROLLOUT_ACTIVE`, `DESIRED_DIFFERS` and `PIPELINE_STALE` if a condition fails,
+ * `SIGNATURE_AWAITED` for a bundle that lacks required signatures.
  */
 export async function lockPromotable(work: Store, promotion: Promotion): Promise<EnvRow> {
   const { env, sha256, pipeline } = promotion;
@@ -38,9 +38,8 @@ export async function lockPromotable(work: Store, promotion: Promotion): Promise
   if (pipeline !== undefined) await setPipeline(work, env, pipeline);
   if (sha256 === null) return row;
   const bundle = await findBundle(work, sha256);
-  if (bundle === null) throw notFound('bundle');
-  if (bundle.env !== env)
-    throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle belongs to another environment', env });
+  // A bundle of another environment counts as missing: the caller need not know that environment.
+  if (bundle?.env !== env) throw notFound('bundle');
   const { signature, signers } = await viewBundle(work, bundle);
   if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
   await requireAcceptance(work, bundle);

@@ -3,7 +3,15 @@ import type { ApiErrorFields } from '../core/apiError.rules.ts';
 import { countedAddress, RateLimiter } from '../core/limiter.ts';
 import { type Operator, tokenIssuer } from '../core/permission.rules.ts';
 import { errorFields } from '../http/errors.ts';
-import { callUseOf, cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/responses.ts';
+import {
+  callUseOf,
+  cookieOf,
+  requireNavigation,
+  requireSameOrigin,
+  sessionCookie,
+  setCookie,
+  signInCookie,
+} from '../http/responses.ts';
 import { authenticateSession, type SessionDependencies, viewCaller } from '../people/authenticate.ts';
 import {
   beginSignIn,
@@ -28,6 +36,8 @@ const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, 
 
 /** Hides the console's routes from the API document. */
 const page = { schema: { hide: true }, config: { lane: 'operator' } } as const;
+/** A page that only a person opens; this is checked before the request is counted. */
+const opened = { ...page, onRequest: async ({ headers }: FastifyRequest) => requireNavigation(headers) };
 const asset = { schema: { hide: true }, config: { lane: 'public' } } as const;
 
 /** Registers the console: its program for signed-in people, and the routes that sign in and out. */
@@ -72,7 +82,7 @@ function addShell(scope: FastifyInstance, deps: SessionDependencies, load: () =>
 }
 
 function addSignOut(scope: FastifyInstance, deps: SessionDependencies, addresses: RateLimiter): void {
-  scope.get(signedOutPath, page, async (request, reply) => {
+  scope.get(signedOutPath, opened, async (request, reply) => {
     // This may call the provider.
     addresses.take(countedAddress(request.ip));
     const url = await (deps.identityProvider?.signOutUrl().catch(() => null) ?? null);
@@ -88,7 +98,7 @@ function addSignOut(scope: FastifyInstance, deps: SessionDependencies, addresses
 
 function addSignIn(scope: FastifyInstance, deps: SessionDependencies, addresses: RateLimiter): void {
   const people = new RateLimiter(limits.person, deps.clock);
-  scope.get<{ Querystring: { return_to?: string | string[] } }>(signInPath, page, async (request, reply) => {
+  scope.get<{ Querystring: { return_to?: string | string[] } }>(signInPath, opened, async (request, reply) => {
     addresses.take(countedAddress(request.ip));
     const { return_to: given } = request.query;
     const wish = typeof given === 'string' ? given : undefined;
@@ -97,7 +107,7 @@ function addSignIn(scope: FastifyInstance, deps: SessionDependencies, addresses:
     void reply.header('set-cookie', setCookie(signInCookie, kept, SIGN_IN_MS / 1000));
     return reply.redirect(url, 303);
   });
-  scope.get(callbackPath, page, async (request, reply) => {
+  scope.get(callbackPath, opened, async (request, reply) => {
     addresses.take(countedAddress(request.ip));
     // This half of the sign-in can be used only once in this browser.
     void reply.header('set-cookie', setCookie(signInCookie, '', 0));

@@ -87,7 +87,7 @@ export const envRoutes = [
     responses: { 200: EnvDetails },
     errors: {
       404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND',
-      409: 'BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED, DESIRED_DIFFERS, PIPELINE_STALE, ROLLBACK_NEEDED, ROLLBACK_DENIED',
+      409: 'ROLLOUT_ACTIVE, SIGNATURE_AWAITED, DESIRED_DIFFERS, PIPELINE_STALE, ROLLBACK_NEEDED, ROLLBACK_DENIED',
     },
     act: 'env.desired',
     target: ({ body }) => body.sha256 ?? 'none',

@@ -96,6 +96,16 @@ export function requireSameOrigin(headers: IncomingHttpHeaders, publicUrl: strin
   throw new ApiError({ status: 403, code: 'CROSS_SITE_REFUSED', message });
 }
 
+/**
+ * Throws 403 for a request that a page of another site makes without leaving for the service: an image, a frame, a
+ * script. Such a page could otherwise use up the sign-ins of its reader's address. Old browsers send no `Sec-Fetch-Dest`.
+ */
+export function requireNavigation(headers: IncomingHttpHeaders): void {
+  const { 'sec-fetch-site': site, 'sec-fetch-dest': destination = 'document' } = headers;
+  if (destination === 'document' || site === 'same-origin') return;
+  throw new ApiError({ status: 403, code: 'CROSS_SITE_REFUSED', message: 'a browser may only open this as a page' });
+}
+
 /** Error codes for a host's bearer token: missing, or not accepted. */
 export const bearerCodes = 'UNAUTHENTICATED, AGENT_UNAUTHENTICATED';
 

@@ -194,9 +194,7 @@ async function findTarget(
     throw conflict({ code: 'PREVIOUS_UNKNOWN', message, env });
   }
   const target = await findBundle(store, wanted);
-  if (target === null) throw notFound('bundle');
-  if (target.env !== env)
-    throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle belongs to another environment', env });
+  if (target?.env !== env) throw notFound('bundle');
   return target;
 }
 

@@ -122,6 +122,7 @@ async function countActiveRollouts({ store }: { store: Store }): Promise<Rollout
  */
 export function observeRequests(app: FastifyInstance, log: LogLine, metrics: RequestMetrics): void {
   app.addHook('onResponse', (request, reply, done) => {
+    const caller = callerOf(request);
     const { method, url = 'unknown' } = request.routeOptions;
     const ms = reply.elapsedTime;
     metrics.add(String(method), url, { status: reply.statusCode, seconds: ms / 1000 });
@@ -129,10 +130,11 @@ export function observeRequests(app: FastifyInstance, log: LogLine, metrics: Req
       request_id: request.id,
       method: request.method,
       route: url,
-      ...(request.params as Record<string, string>),
+      // A caller without a valid token may have put anything there.
+      ...(caller !== null && (request.params as Record<string, string>)),
       status: reply.statusCode,
       ms: Math.round(ms * 10) / 10,
-      caller: callerOf(request),
+      caller,
       address: request.ip,
     });
     done();
