@@ -57,7 +57,7 @@ export function doomNotice(
 const SHOWN_CAUSES = 8;
 
 /** Hosts in trouble by cause, the worst first, with the reason and the last lines of output. */
-export function troubleList({ groups, complete }: Trouble, now: number): TemplateResult | typeof nothing {
+export function troubleList({ groups, ...rest }: Trouble, now: number): TemplateResult | typeof nothing {
   if (groups.length === 0) return nothing;
   const [shown, folded] = [groups.slice(0, SHOWN_CAUSES), groups.slice(SHOWN_CAUSES)];
   const list = (some: readonly TroubleGroup[]) =>
@@ -75,8 +75,22 @@ export function troubleList({ groups, complete }: Trouble, now: number): Templat
             ${list(folded)}
           </details>`
     }
-    ${complete ? nothing : html`<p class="hint">These are the worst ones, and not all. The list below has every host.</p>`}
+    ${missingCauses(rest)}
   </section>`;
+}
+
+/** Says how much the list lacks. */
+function missingCauses({ more_groups, more_hosts }: Omit<Trouble, 'groups'>): TemplateResult | typeof nothing {
+  const parts = [
+    ...(more_groups === 0 ? [] : [countOf(more_groups, 'more cause')]),
+    ...(more_hosts === 0 ? [] : [`the causes of ${countOf(more_hosts, 'more host')}`]),
+  ];
+  if (parts.length === 0) return nothing;
+  return html`<p class="hint">Not listed: ${parts.join(', and ')}. The fleet lists every host.</p>`;
+}
+
+function countOf(number: number, what: string): string {
+  return `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`;
 }
 
 /** Keeps the focus and a selection in a group, whatever comes before it. */
@@ -90,11 +104,14 @@ function troubleGroup(
 ): TemplateResult {
   const { tone, one, many, filter } = causeWords[cause];
   const all = `${hrefOf('fleet')}?${new URLSearchParams({ env, ...filter })}`;
+  const isSilent = code === null && detail === null && output === null;
+  // Only one host has written these words.
+  const [speaker] = hosts;
   return html`<p>
       ${toneBadge(tone, cause)} <strong>${hostsThat(count, one, many)}</strong> in
       <a href=${hrefOf('env', { env })}>${env}</a>, since ${fullTime(since, now)}
     </p>
-    ${code === null && detail === null ? nothing : html`<p>${reasonLine({ code, detail })}</p>`}
+    ${isSilent || speaker === undefined ? nothing : html`<p><strong>${hostName(speaker)}</strong> reports: ${reasonLine({ code, detail })}</p>`}
     ${output === null ? nothing : outputBlock(output)}
     <p>
       ${repeat(

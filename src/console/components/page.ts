@@ -135,9 +135,16 @@ export class Dialog {
       <h2 id="dialog-title">${title}</h2>
       ${body} ${content.judge ? html`<output class="hint"></output>` : nothing}
       ${content.preview ? html`<div class="preview" role="status"></div>` : nothing}
-      ${typed === undefined ? nothing : typedField(typed)} ${error === null ? nothing : errorNotice(error)}
+      ${typed === undefined ? nothing : typedField(typed, isDangerous)} ${error === null ? nothing : errorNotice(error)}
       <div class="buttons">
-        <button type="button" class="quiet" @click=${() => this.close()}>Cancel</button>
+        <button
+          type="button"
+          class="quiet"
+          ?autofocus=${isDangerous && typed === undefined}
+          @click=${() => this.close()}
+        >
+          Cancel
+        </button>
         <button class=${isDangerous ? 'danger' : 'primary'} ?disabled=${isBusy}>${confirm}</button>
       </div>
     </form>`;
@@ -177,12 +184,12 @@ function judge(content: DialogContent, form: HTMLFormElement): void {
   if (content.judge) showJudgement(form, content.judge(new FormData(form)));
 }
 
-/** A field that is valid only with one text in it. */
-function typedField(typed: string): TemplateResult {
+/** A field that is valid only with one text in it. In a dangerous dialog it has the focus, and not a choice above it. */
+function typedField(typed: string, isFocused = false): TemplateResult {
   const pattern = typed.replace(/[^\w ]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`);
   return html`<label
     >Type <strong>${typed}</strong> to confirm
-    <input name="typed" required pattern=${pattern} spellcheck="false" autocapitalize="off"
+    <input name="typed" required pattern=${pattern} ?autofocus=${isFocused} spellcheck="false" autocapitalize="off"
   /></label>`;
 }
 

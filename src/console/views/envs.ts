@@ -101,14 +101,20 @@ function nameOf({ name, version, sha256 }: Bundle): string {
   return `${name} ${version} (${shortSha(sha256)})`;
 }
 
-interface BundleTable extends Omit<PromotionPlace, 'newest'> {
+interface BundleTable extends Omit<PromotionPlace, 'newest' | 'newestContent'> {
   now: number;
 }
 
 function bundleTable(bundles: readonly Bundle[], { now, ...rest }: BundleTable): TemplateResult {
   const { env, running } = rest;
   const deployed = bundles.filter(({ sha256 }) => sha256 === env.desired_sha || sha256 === running?.sha256);
-  const place = { ...rest, newest: Math.max(env.desired?.sequence ?? 0, ...deployed.map(({ sequence }) => sequence)) };
+  const newestBy = (sequenceOf: (bundle: Bundle) => number) =>
+    Math.max(0, ...[...(env.desired === null ? [] : [env.desired]), ...deployed].map(sequenceOf));
+  const place = {
+    ...rest,
+    newest: newestBy(({ sequence }) => sequence),
+    newestContent: newestBy(({ sequence, returns_to }) => returns_to ?? sequence),
+  };
   const columns: Column<Bundle>[] = [
     { heading: 'Bundle', cell: ({ name, version }) => `${name} ${version}` },
     { heading: 'Sequence', isNumber: true, cell: ({ sequence }) => sequence },
@@ -145,39 +151,45 @@ interface PromotionPlace {
   running: Rollout | null;
   /** Sequence of the newest bundle that is desired of any host. */
   newest: number;
+  /** The sequence that the newest desired content had first; a rollback gives it a higher one. */
+  newestContent: number;
   gates: readonly Webhook[];
   visit: Visit;
 }
 
 /** The possible actions on a bundle of an environment. During a rollout, others can only take its place. */
 function bundleActs(bundle: Bundle, place: PromotionPlace): TemplateResult | typeof nothing {
-  const { env, running, newest, visit } = place;
+  const { env, running, newest, newestContent, visit } = place;
   if (!may(visit.caller, 'deployer', env.name) || bundle.sha256 === running?.sha256) return nothing;
   const isBack = bundle.sequence < newest;
+  const isOlder = bundle.sequence < newestContent;
   return html`<div class="actions">
-    <button @click=${() => askToPromote(bundle, { ...place, isBack })}>${isBack ? 'Roll back' : 'Promote'}</button>
+    <button @click=${() => askToPromote(bundle, { ...place, isBack, isOlder })}>
+      ${isOlder ? 'Roll back' : 'Promote'}
+    </button>
     ${
       running !== null
         ? nothing
-        : html`<button @click=${() => visit.attempt(() => askForRollout(bundle, { ...place, isBack }))}>
+        : html`<button @click=${() => visit.attempt(() => askForRollout(bundle, { ...place, isBack, isOlder }))}>
             Roll out
           </button>`
     }
   </div>`;
 }
 
-type Promotion = PromotionPlace & { isBack: boolean };
+/** Whether the content needs a new sequence, and whether it is older than the desired one. */
+type Promotion = PromotionPlace & { isBack: boolean; isOlder: boolean };
 
-function askToPromote(bundle: Bundle, { isBack, running, visit }: Promotion): void {
+function askToPromote(bundle: Bundle, { isBack, isOlder, running, visit }: Promotion): void {
   const { env, name, version, sha256 } = bundle;
   const bundleName = `${name} ${version}`;
   const body = { sha256, ...(running !== null && { override_rollout: true }) };
   visit.ask({
-    title: isBack ? `Roll ${env} back to ${bundleName}?` : `Promote ${bundleName} in ${env}?`,
+    title: isOlder ? `Roll ${env} back to ${bundleName}?` : `Promote ${bundleName} in ${env}?`,
     body: html`${running === null ? nothing : html`<p><strong>The rollout of the environment is aborted.</strong></p>`}
       <p>Every host of the environment runs it from its next check-in on. Roll it out to begin with a few hosts.</p>
       ${isBack ? rollbackHint() : nothing}`,
-    confirm: isBack ? 'Roll back' : 'Promote',
+    confirm: isOlder ? 'Roll back' : 'Promote',
     isDangerous: running !== null,
     ...(bundle.production && { typed: env }),
     done: isBack

@@ -40,20 +40,23 @@ import { heldNotice } from './restore.ts';
 /** Hosts by state and bundle: out of date, unhealthy. */
 export const fleetPage: Page = async (visit) => {
   const { api, query } = visit;
-  const [{ envs }, list, trouble] = await Promise.all([api.fleet(), api.backends(listQueryOf(query)), api.trouble()]);
+  const [fleet, list, trouble] = await Promise.all([api.fleet(), api.backends(listQueryOf(query)), api.trouble()]);
+  const { envs } = fleet;
+  const env = query.get('env');
+  const counted = env === null ? envs : envs.filter(({ name }) => name === env);
   return {
     title: 'Fleet',
     topics: ['backends', 'envs', 'rollouts'],
     body: (now) =>
       html`<h1>Fleet</h1>
-        ${heldNotice(envs)} ${fleetCounts(envs, query)} ${runningRollouts(envs)}
+        ${heldNotice(counted)} ${fleetCounts(counted, query, env)} ${runningRollouts(counted)}
         ${isFiltered(query) ? nothing : troubleList(trouble, now)}
         <h2>Hosts</h2>
         ${fleetFilter(envs, visit)} ${backendTable(list, visit, now)} ${pager(list, visit.query)}`,
   };
 };
 
-/** Counts of hosts by state and trouble; `env` is in the links if the page is about one environment. */
+/** Counts of hosts by state and trouble; `env` is in the links if only one environment is counted. */
 export function fleetCounts(
   envs: readonly EnvCounts[],
   query: URLSearchParams,
@@ -72,7 +75,7 @@ export function fleetCounts(
   const own =
     env === null
       ? { href: hrefOf('fleet'), isCurrent: !isFiltered(query) }
-      : { href: linkTo(new URLSearchParams({ env })) };
+      : { href: linkTo(new URLSearchParams({ env })), isCurrent: query.size === 1 && query.get('env') === env };
   const all = { name: 'hosts', count: countPresent(byState), ...own };
   return counts([
     { ...all, tone: 'idle' },

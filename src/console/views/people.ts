@@ -161,7 +161,9 @@ export function auditTable(
     {
       heading: 'Change',
       cell: ({ before, after }) =>
-        after === null ? '–' : html`<span class="target">${before ?? '–'} → ${after}</span>`,
+        after === null
+          ? '–'
+          : html`<span class="target">${shortDigests(before ?? '–')} → ${shortDigests(after)}</span>`,
     },
     {
       heading: 'Env',
@@ -197,9 +199,14 @@ function linkedIds(target: string, act: string, env: string | null): unknown[] {
   return target.split(' ').flatMap((word, index) => [index === 0 ? '' : ' ', linkedId(word, act, env)]);
 }
 
+/** A text whose digests are short; the title of each has the whole digest. */
+function shortDigests(text: string): unknown[] {
+  return text.split(/\b([0-9a-f]{64})\b/).map((part, index) => (index % 2 === 0 ? part : digest(part)));
+}
+
 function linkedId(word: string, act: string, env: string | null): unknown {
   const name = idKind(word, act, env);
   if (name === 'host') return html`<a href=${hrefOf('backend', { id: word })}>${word}</a>`;
-  if (name !== 'bundle' || env === null) return word;
+  if (name !== 'bundle' || env === null) return shortDigests(word);
   return html`<a href=${`${hrefOf('diff', { env })}?${new URLSearchParams({ to: word })}`}>${digest(word)}</a>`;
 }

@@ -88,18 +88,21 @@ export async function rollBack(visit: Visit, env: string, body: NewRollback): Pr
 
 /** How a bundle is rolled out: as a return to earlier content, and with which webhooks as gates. */
 interface RolloutChoice {
+  /** The content needs a new sequence. */
   isBack: boolean;
+  /** It is older than the desired one. */
+  isOlder: boolean;
   gates: readonly Webhook[];
   visit: Visit;
 }
 
 /** Asks for the waves of a rollout, names their hosts while they are typed, and starts it with these hosts. */
-export async function askForRollout(bundle: Bundle, { isBack, gates, visit }: RolloutChoice): Promise<void> {
+export async function askForRollout(bundle: Bundle, { isBack, isOlder, gates, visit }: RolloutChoice): Promise<void> {
   const { env, name, version, sha256 } = bundle;
   const { api } = visit;
   const { draw, labels } = await api.previewRollout(env, { sha256, waves: [] });
   visit.ask({
-    title: isBack ? `Roll ${env} back to ${name} ${version} in waves` : `Roll ${name} ${version} out in ${env}`,
+    title: isOlder ? `Roll ${env} back to ${name} ${version} in waves` : `Roll ${name} ${version} out in ${env}`,
     body: html`${isBack ? rollbackHint() : nothing} ${waveFields(labels, ['1 hosts', '25 percent'])}
       <details>
         <summary>Start waves only at certain times</summary>

@@ -77,6 +77,7 @@ function viewOf(row: ListedBundle): Omit<Bundle, 'signature' | 'signers'> {
     name,
     version,
     sequence,
+    ...(row.returns_to !== null && { returns_to: row.returns_to }),
     size_bytes,
     production: row.production === 1,
     allow_privileged: row.allow_privileged === 1,

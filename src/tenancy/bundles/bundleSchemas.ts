@@ -13,6 +13,11 @@ const bundle = {
   name: Type.String(),
   version: Type.String(),
   sequence: Type.Integer(),
+  returns_to: Type.Optional(
+    Type.Integer({
+      description: 'Sequence of the earlier bundle whose content it deploys again; only in bundles of a rollback.',
+    }),
+  ),
   size_bytes: Type.Integer(),
   production: Type.Boolean(),
   allow_privileged: Type.Boolean(),
