@@ -19,7 +19,7 @@ import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { OutcomeChange } from '../store/rollouts.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { eventOfReport, isExplained, troubleOf } from '../webhooks/event.rules.ts';
+import { eventOfReport, isExplained, troubleOf, troubleReasonOf } from '../webhooks/event.rules.ts';
 
 /** Why a host asks for a lease: to read the secrets of an apply, or to replace its token. */
 type LeasePurpose = LeaseRequest['purpose'];
@@ -188,7 +188,9 @@ async function receiveHeartbeat(store: Store, agent: AgentRow, { report, now }: 
 /** Announces a reported problem once, not again at each tick. Announces nothing for a host that is being retired. */
 async function announceTrouble(work: Store, { id, env, state }: AgentRow, { report, now }: Receipt): Promise<void> {
   if (state !== 'active' && state !== 'offline') return;
-  if (!(await setTrouble(work, id, troubleOf(report)))) return;
+  const trouble = troubleOf(report);
+  const reason = trouble === null ? null : troubleReasonOf(report);
+  if (!(await setTrouble(work, id, { trouble, reason, now }))) return;
   const type = eventOfReport(report.outcome);
   const backend = type && (await findBackend(work, id));
   if (!backend) return;

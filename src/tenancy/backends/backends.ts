@@ -298,7 +298,8 @@ async function beginRetirement(
 /** Announces the end of a backend's problem and of its silence; problems during its retirement are not announced. */
 async function announceEnd(work: Store, backend: BackendRow & { previous: BackendState }, now: number): Promise<void> {
   const end = { now, env: backend.env, backend, code: RETIRED };
-  if (await setTrouble(work, backend.id, null)) await announce(work, { ...end, type: 'backend.recovered' });
+  if (await setTrouble(work, backend.id, { trouble: null, reason: null, now }))
+    await announce(work, { ...end, type: 'backend.recovered' });
   if (backend.previous === 'offline') await announce(work, { ...end, type: 'backend.back' });
 }
 

@@ -1,21 +1,27 @@
 import { type BackendState, hostStates } from '../../../machines/backend.ts';
-import type { Deferral, Report } from '../../api/checkIn.rules.ts';
+import type { Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.rules.ts';
 import { backendCursorOf, backendPlaceOf, toPage, toTime } from '../core/lists.rules.ts';
 import { type Operator, visibleEnvs } from '../core/permission.rules.ts';
 import { desiredShaOf } from '../rollouts/rollout.rules.ts';
 import { findGroups } from '../store/bundles.ts';
 import { listActiveRollouts } from '../store/rollouts.ts';
-import type { BackendGroup, BackendOrder, BackendRow, EnvRow, RolloutRow } from '../store/database.ts';
+import type { BackendOrder, BackendRow, EnvRow, RolloutRow, TroubleReason } from '../store/database.ts';
 import { changeBackend, findSilent, listCloned } from '../store/backends.ts';
 import { findBundleTrusts, listEnvs } from '../store/envs.ts';
-import { countGroups, listBackends as selectBackends, listTroubled, type TroubledRow } from '../store/fleet.ts';
+import {
+  type BackendGroup,
+  countGroups,
+  listBackends as selectBackends,
+  listTroubled,
+  type TroubledRow,
+} from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
 import { announce } from '../webhooks/deliver.ts';
 import type { Trouble } from '../envs/envSchemas.ts';
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
-import { groupTroubles, type TroubledHost } from './trouble.rules.ts';
+import { groupTroubles, shareGroups, type TroubledHost } from './trouble.rules.ts';
 import { expectedSettings } from '../bundles/bundleList.ts';
 import { type BackendDependencies, backendView, type Promoted, silenceLimits } from './backendViews.ts';
 
@@ -105,27 +111,31 @@ export async function readTrouble(
   { operator: { permissions }, env }: { operator: Operator; env?: string | undefined },
 ): Promise<Trouble> {
   const envs = env === undefined ? visibleEnvs(permissions) : [env];
-  const rows = await listTroubled(store, { envs, limit: troubleBounds.hosts + 1 });
-  const groups = groupTroubles(rows.slice(0, troubleBounds.hosts).map(troubledHost));
+  const { rows, total } = await listTroubled(store, { envs, limit: troubleBounds.hosts });
+  const groups = groupTroubles(rows.map(troubledHost));
+  const shown = shareGroups(groups, troubleBounds.groups);
   return {
-    groups: groups.slice(0, troubleBounds.groups).map(({ hosts, since, ...group }) => ({
+    groups: shown.map(({ hosts, since, ...group }) => ({
       ...group,
       since: toTime(since),
       count: hosts.length,
       hosts: hosts.slice(0, troubleBounds.named).map(({ id, host_name, site }) => ({ id, host_name, site })),
     })),
-    complete: rows.length <= troubleBounds.hosts && groups.length <= troubleBounds.groups,
+    more_groups: groups.length - shown.length,
+    more_hosts: total - rows.length,
+    complete: total === rows.length && groups.length === shown.length,
   };
 }
 
-function troubledHost({ report, reported_at: receivedAt, ...row }: TroubledRow): TroubledHost {
+function troubledHost({ trouble_since: since, trouble_reason: reason, ...row }: TroubledRow): TroubledHost {
   return {
     ...row,
     host_name: row.host_name || null,
     laptop: row.laptop === 1,
     healthy: row.healthy !== 0,
     trouble: row.trouble && outcomeOfTrouble(row.trouble),
-    report: report === null || receivedAt === null ? null : { receivedAt, report: JSON.parse(report) as Report },
+    troubled_since: since,
+    reason: reason === null ? null : (JSON.parse(reason) as TroubleReason),
   };
 }
 

@@ -1,12 +1,9 @@
 import type { BackendState } from '../../../machines/backend.ts';
-import type { Report } from '../../api/checkIn.rules.ts';
+import type { TroubleReason } from '../store/database.ts';
 
 /** Why a host needs somebody, the worst first. */
 export const causes = ['failed', 'refused', 'unhealthy', 'cloned', 'locked', 'offline', 'asleep'] as const;
 export type Cause = (typeof causes)[number];
-
-/** The part of a report that explains a problem. */
-type Reason = Pick<Report, 'outcome' | 'code' | 'detail' | 'output_tail'>;
 
 /** The facts about a host that may be in trouble. */
 export interface TroubledHost {
@@ -23,15 +20,17 @@ export interface TroubledHost {
   cloned_at: number | null;
   /** When it entered its state. */
   state_since: number;
-  /** The newest report of a problem. */
-  report: { receivedAt: number; report: Reason } | null;
+  /** Since when it has failed, or was unhealthy, without interruption. */
+  troubled_since: number | null;
+  /** The words of its newest report of a problem. */
+  reason: TroubleReason | null;
 }
 
 /** Hosts of one environment with the same cause. */
 export interface TroubleGroup {
   env: string;
   cause: Cause;
-  /** The code in the report of the first host. */
+  /** The words of the first host: only its own. */
   code: string | null;
   detail: string | null;
   output: string | null;
@@ -49,8 +48,17 @@ export function causeOf({ state, healthy, laptop, trouble, locked_at, cloned_at 
   return reported ?? (healthy ? null : 'unhealthy');
 }
 
-/** Lines of the output of a group, and characters of a line and of a detail. */
-const bounds = { lines: 3, lineLength: 200, detailLength: 500 };
+/** The first groups, by turns of the environments, in their order. */
+export function shareGroups(groups: readonly TroubleGroup[], limit: number): TroubleGroup[] {
+  const places = new Map<string, number>();
+  const ranked = groups.map((group, order) => {
+    const place = places.get(group.env) ?? 0;
+    places.set(group.env, place + 1);
+    return { group, order, place };
+  });
+  const chosen = ranked.toSorted((one, other) => one.place - other.place || one.order - other.order).slice(0, limit);
+  return chosen.toSorted((one, other) => one.order - other.order).map(({ group }) => group);
+}
 
 /** Groups hosts by environment and cause: the worst first, then the largest group. */
 export function groupTroubles(hosts: readonly TroubledHost[]): TroubleGroup[] {
@@ -74,39 +82,36 @@ export function groupTroubles(hosts: readonly TroubledHost[]): TroubleGroup[] {
 interface Found {
   host: TroubledHost;
   cause: Cause;
-  reason: Reason | null;
+  reason: TroubleReason | null;
 }
 
 function groupOf(all: [Found, ...Found[]]): TroubleGroup {
   const [{ host, cause, reason }] = all;
-  const lines = (reason?.output_tail ?? '').trimEnd().split('\n').slice(-bounds.lines);
-  const output = lines.map((line) => line.slice(0, bounds.lineLength)).join('\n');
-  return {
-    ...{
-      env: host.env,
-      cause,
-      code: reason?.code ?? null,
-      detail: reason?.detail?.slice(0, bounds.detailLength) ?? null,
-    },
-    output: output === '' ? null : output,
-    since: Math.min(...all.map((each) => sinceOf(each))),
-    hosts: all.map((each) => each.host),
-  };
+  const { code = null, detail = null, output = null } = reason ?? {};
+  const since = Math.min(...all.map((each) => sinceOf(each)));
+  return { ...{ env: host.env, cause, code, detail, output, since }, hosts: all.map((each) => each.host) };
 }
 
-/** The report that explains a cause, if one does. */
-function reasonOf({ report }: TroubledHost, cause: Cause): Reason | null {
-  return report?.report.outcome === cause ? report.report : null;
+/** The words that explain a cause, if the newest report of a problem does. */
+function reasonOf({ reason }: TroubledHost, cause: Cause): TroubleReason | null {
+  return reason?.outcome === cause ? reason : null;
 }
 
-function sinceOf({ host, reason }: Found): number {
-  if (reason !== null && host.report !== null) return host.report.receivedAt;
-  return host.cloned_at ?? host.locked_at ?? host.state_since;
+function sinceOf({ host, cause }: Found): number {
+  const { cloned_at, locked_at, troubled_since, state_since } = host;
+  if (cause === 'cloned' || cause === 'locked') return cloned_at ?? locked_at ?? state_since;
+  return cause === 'offline' || cause === 'asleep' ? state_since : (troubled_since ?? state_since);
 }
 
-/** A detail without what differs from host to host: its own names, digests and numbers. */
+/** Names that may be removed from details: a host that names itself with a sentence must not hide it. */
+const hostName = /^[A-Za-z0-9][A-Za-z0-9.-]{2,62}$/;
+
+/** A detail without what differs from host to host: its own names as whole words, digests and numbers. */
 function shapeOf(detail: string, { host_name, site }: TroubledHost): string {
-  const names = [host_name, site].filter((name) => name !== null && name.length > 2) as string[];
-  const unnamed = names.reduce((text, name) => text.replaceAll(name, '#'), detail);
+  const names = [host_name, site].filter((name) => name !== null && hostName.test(name)) as string[];
+  const unnamed = names.reduce(
+    (text, name) => text.replace(new RegExp(`(?<![\\w-])${name.replaceAll('.', '\\.')}(?![\\w-])`, 'g'), '#'),
+    detail,
+  );
   return unnamed.replaceAll(/[0-9a-f]{12,}|\d+/g, '#');
 }

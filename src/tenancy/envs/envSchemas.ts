@@ -98,12 +98,15 @@ const TroubleGroup = Type.Object(
   {
     env: EnvName,
     cause: Type.Enum(['failed', 'refused', 'unhealthy', 'cloned', 'locked', 'offline', 'asleep']),
-    code: Nullable(Type.String({ description: 'Code of the report of the first host.' })),
+    code: Nullable(Type.String({ description: 'Code of the newest report of the first host.' })),
     detail: Nullable(
-      Type.String({ description: 'Its detail; the details of the others differ in names and numbers only.' }),
+      Type.String({
+        description:
+          'Beginning of its detail, in its words; the details of the others differ in names and numbers only.',
+      }),
     ),
     output: Nullable(Type.String({ description: 'The last lines of its output.' })),
-    since: { ...Timestamp, description: 'When the first of them got into it.' },
+    since: { ...Timestamp, description: 'Since when the first of them has failed without interruption.' },
     count: Type.Integer(),
     hosts: Type.Array(
       Type.Object({ id: Uuid, host_name: Nullable(Type.String()), site: Type.String() }, { title: 'TroubledHost' }),
@@ -117,7 +120,9 @@ const TroubleGroup = Type.Object(
 export const Trouble = Type.Object(
   {
     groups: Type.Array(TroubleGroup),
-    complete: Type.Boolean({ description: 'False if there are more than a thousand such hosts, or forty groups.' }),
+    more_groups: Type.Integer({ description: 'Groups that are not listed; environments share forty places.' }),
+    more_hosts: Type.Integer({ description: 'Hosts that are in no group; environments share a thousand places.' }),
+    complete: Type.Boolean({ description: 'True if both are 0.' }),
   },
   { title: 'Trouble' },
 );

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { hostStates, nextBackend } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
 import { type CheckInRequest, deferralOf, type Report } from '../../api/checkIn.rules.ts';
@@ -199,6 +200,10 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       check_in: parameter('check_in'),
       applied_sha: parameter('applied_sha'),
       applied_since: parameter('applied_since'),
+      trouble_since: sql<
+        number | null
+      >`case when ${parameter('healthy')} = 0 then coalesce(trouble_since, ${parameter('now')})
+        when trouble is null then null else trouble_since end`,
       healthy: parameter('healthy'),
       agent_version: parameter('agent_version'),
       host_name: parameter('host_name'),
@@ -256,6 +261,7 @@ export async function recordApplied(
   await work
     .updateTable('backends')
     .set({ applied_sha: appliedSha, applied_since: now, healthy: 1 })
+    .set({ trouble_since: sql<number | null>`case when trouble is null then null else trouble_since end` })
     .where('id', '=', id)
     .where((eb) => eb.or([eb('applied_sha', 'is', null), eb('applied_sha', '!=', appliedSha)]))
     .execute();

@@ -116,7 +116,7 @@ export async function highestSequence(store: Store, env: string): Promise<number
 
 const listedColumns = [
   ...(['sha256', 'env', 'name', 'version', 'sequence', 'size_bytes', 'received_at', 'received_from'] as const),
-  ...(['production', 'allow_privileged', 'allow_rollback', 'emergency'] as const),
+  ...(['production', 'allow_privileged', 'allow_rollback', 'emergency', 'returns_to'] as const),
 ];
 
 /** Filters of a list of bundles: the bundles after another one, in some environments (null for all). */

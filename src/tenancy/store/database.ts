@@ -316,7 +316,7 @@ export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
 export type BundleRow = Selectable<BundleTable>;
 /** A bundle in a list, without its variables and profiles, which may be long. */
-export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces' | 'same_as' | 'returns_to'>;
+export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces' | 'same_as'>;
 export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;
@@ -431,6 +431,18 @@ interface BackendTable {
    * Outcome and desired bundle of the problem in its newest report, which operators were notified of; null for none.
    */
   trouble: string | null;
+  /** Since when it has been in trouble or unhealthy without interruption; null if it is not. */
+  trouble_since: Generated<number | null>;
+  /** The words of its newest report of a problem, shortened. */
+  trouble_reason: Generated<Json<TroubleReason> | null>;
+}
+
+/** The words of a report of a problem, shortened: its detail, and the last lines of its output. */
+export interface TroubleReason {
+  outcome: Report['outcome'];
+  code: string | null;
+  detail: string | null;
+  output: string | null;
 }
 
 /** Columns by which a list of backends can be sorted, before the id. */
@@ -447,21 +459,6 @@ export interface BackendPlace {
   key: string | number;
   id: string;
 }
-
-/** Backends with the same values in all counted columns. */
-export type BackendGroup = Pick<
-  Selectable<BackendTable>,
-  | 'state'
-  | 'env'
-  | 'healthy'
-  | 'trouble'
-  | 'agent_version'
-  | 'applied_sha'
-  | 'rollout_id'
-  | 'rollout_wave'
-  | 'deferred_by'
-  | 'differing'
-> & { backends: number };
 
 /**
  * Progress of a host with the bundle of a rollout: it has not applied the bundle yet, runs it and is healthy, refused it

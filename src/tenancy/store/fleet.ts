@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { backend as lifeOfBackend, type BackendState, hostStates } from '../../../machines/backend.ts';
 import type { Deferral } from '../../api/checkIn.rules.ts';
-import type { BackendGroup, BackendOrder, BackendPlace, BackendRow, Database, SortColumn } from './database.ts';
+import type { BackendOrder, BackendPlace, BackendRow, Database, SortColumn } from './database.ts';
 import type { Store } from './openStore.ts';
 
 /** Filters of a list of backends; all must match. */
@@ -167,51 +167,53 @@ const groupColumns = [
   ...(['deferred_by', 'differing'] as const),
 ];
 
-/** A host that may be in trouble, with its newest report of a problem. */
-export type TroubledRow = Pick<BackendRow, (typeof troubleColumns)[number]> & {
-  reported_at: number | null;
-  report: string | null;
-};
+/** Backends with the same values in all counted columns. */
+export type BackendGroup = Pick<BackendRow, (typeof groupColumns)[number]> & { backends: number };
+
+/** A host that may be in trouble. */
+export type TroubledRow = Pick<BackendRow, (typeof troubleColumns)[number]>;
 
 const troubleColumns = [
   ...(['id', 'env', 'host_name', 'site', 'laptop', 'state', 'state_since', 'healthy', 'trouble'] as const),
-  ...(['locked_at', 'cloned_at'] as const),
+  ...(['trouble_since', 'trouble_reason', 'locked_at', 'cloned_at'] as const),
 ];
-const problems = ['failed', 'refused', 'unhealthy'];
 
-/** Hosts of some environments, or of all (null), that may be in trouble: the first ones, those with reports first. */
-export function listTroubled(
+/**
+ * Hosts of some environments, or of all (null), that may be in trouble, and how many there are. Unhealthy hosts and those
+ * with a reported problem come first; environments take turns, so that none takes the places of the others.
+ */
+export async function listTroubled(
   store: Store,
   { envs, limit }: { envs: readonly string[] | null; limit: number },
-): Promise<TroubledRow[]> {
-  const newest = (where: Where) =>
-    where
-      .selectFrom('reports')
-      .whereRef('reports.backend_id', '=', 'backends.id')
-      .where('reports.outcome', 'in', problems)
-      .orderBy('received_at', 'desc')
-      .orderBy('report_id', 'desc')
-      .limit(1);
-  const isSick = (where: Where) => where.or([where('healthy', '=', 0), where('trouble', 'is not', null)]);
+): Promise<{ rows: TroubledRow[]; total: number }> {
+  const rank = sql<number>`case when healthy = 0 or trouble is not null then 0 else 1 end`;
   const troubled = store
     .selectFrom('backends')
     .select([
-      ...troubleColumns,
-      (where) => newest(where).select('reports.received_at').as('reported_at'),
-      (where) => newest(where).select('reports.body').as('report'),
+      ...(['id', 'env'] as const),
+      rank.as('rank'),
+      sql<number>`row_number() over (partition by env, ${rank} order by id)`.as('place'),
+      sql<number>`count(*) over ()`.as('total'),
     ])
     .where('state', 'in', hostStates)
     .where((where) =>
       where.or([
-        ...[isSick(where), where('state', '=', 'offline')],
+        ...[where('healthy', '=', 0), where('trouble', 'is not', null), where('state', '=', 'offline')],
         ...[where('locked_at', 'is not', null), where('cloned_at', 'is not', null)],
       ]),
-    )
-    .orderBy((where) => where.case().when(isSick(where)).then(0).else(1).end())
-    .orderBy('env')
-    .orderBy('id')
-    .limit(limit);
-  return (envs === null ? troubled : troubled.where('env', 'in', envs)).execute();
+    );
+  const chosen = (envs === null ? troubled : troubled.where('env', 'in', envs)).as('chosen');
+  const rows = await store
+    .selectFrom(chosen)
+    .innerJoin('backends', 'backends.id', 'chosen.id')
+    .select(troubleColumns.map((column) => `backends.${column}` as const))
+    .select('chosen.total')
+    .orderBy('chosen.rank')
+    .orderBy('chosen.place')
+    .orderBy('chosen.env')
+    .limit(limit)
+    .execute();
+  return { rows, total: rows[0]?.total ?? 0 };
 }
 
 /** Selects groups of backends, from the same index as pages. */

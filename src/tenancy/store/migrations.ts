@@ -38,6 +38,7 @@ export const migrations: Record<string, Migration> = {
   '0033-returns': { up: addReturns },
   '0034-own-authority': { up: createTlsCertificates },
   '0035-secretstore': { up: createSecretstore },
+  '0036-troubles': { up: addTroubles },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -703,6 +704,44 @@ async function createSecretstore({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('renewed_at', 'bigint')
     .execute();
   await schema.createIndex('secretstore_tokens_by_expiry').on('secretstore_tokens').column('expires_at').execute();
+}
+
+/**
+ * Since when a host is in trouble, and its words. They are filled from its reports: the oldest one of a problem after the
+ * newest other one, and the next report of a problem.
+ */
+async function addTroubles(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('backends').addColumn('trouble_since', 'bigint').execute();
+  await db.schema.alterTable('backends').addColumn('trouble_reason', 'text').execute();
+  const problems = sql`('failed', 'refused', 'unhealthy')`;
+  await sql`update backends set trouble_since = coalesce(
+      (select min(received_at) from reports where backend_id = backends.id and outcome in ${problems}
+        and received_at > coalesce((select max(received_at) from reports
+          where backend_id = backends.id and outcome not in ${problems}), 0)),
+      state_since)
+    where trouble is not null or healthy = 0`.execute(db);
+  for (let after = ''; ;) {
+    const page = await troubledAfter(db, after);
+    for (const { id, body } of page) {
+      const { outcome, code, detail, output_tail } = JSON.parse(body) as Record<string, string | null>;
+      const shown = { outcome, code, detail: detail?.slice(0, 500) ?? null, output: output_tail?.slice(-500) ?? null };
+      const reason = JSON.stringify(shown);
+      await sql`update backends set trouble_reason = ${reason} where id = ${id}`.execute(db);
+    }
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+  }
+}
+
+/** Some backends in trouble by id, each with its newest report of a problem. */
+async function troubledAfter(db: Kysely<unknown>, after: string): Promise<{ id: string; body: string }[]> {
+  const newest = sql`select body from reports where backend_id = backends.id
+    and outcome in ('failed', 'refused', 'unhealthy') order by received_at desc, report_id desc limit 1`;
+  const { rows } = await sql<{ id: string; body: string }>`select id, body from (select id, (${newest}) as body
+    from backends where trouble is not null and id > ${after}) as troubled
+    where body is not null order by id limit 100`.execute(db);
+  return rows;
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

@@ -2,7 +2,14 @@ import type { ReportOutcome } from '../../../machines/endings.ts';
 import { causeTold, failureCauses } from '../../core/failureCauses.rules.ts';
 import type { Report } from '../../api/checkIn.rules.ts';
 import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
-import type { BackendRow, BundleRow, RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
+import type {
+  BackendRow,
+  BundleRow,
+  RolloutPlan,
+  RolloutProgress,
+  RolloutRow,
+  TroubleReason,
+} from '../store/database.ts';
 
 /** The code of an event for a problem or silence that ends because the backend retires. */
 export const RETIRED = 'RETIRED';
@@ -108,6 +115,16 @@ export function excerptOf({ detail, output_tail }: Pick<Report, 'detail' | 'outp
   const last = linesOf((output_tail ?? '').slice(-excerptBounds.read)).slice(-excerptBounds.lines);
   const output = last.map((line) => shorten(line, excerptBounds.line)).join('\n');
   return { detail: said === '' ? null : shorten(said, excerptBounds.detail), output: output === '' ? null : output };
+}
+
+/** Lines of output beside a problem in lists. */
+const LISTED_LINES = 3;
+
+/** The words of a report of a problem, as lists show them. */
+export function troubleReasonOf({ outcome, code, ...report }: Omit<Report, 'containers'>): TroubleReason {
+  const { detail, output } = excerptOf(report);
+  const last = output?.split('\n').slice(-LISTED_LINES).join('\n') ?? null;
+  return { outcome, code: code && oneLine(code).slice(0, 64), detail, output: last };
 }
 
 /** A code that colours a terminal, such as ESC [31m. */
