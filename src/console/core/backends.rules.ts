@@ -15,7 +15,7 @@ export const stateConditions: Record<BackendState, Condition> = {
   created: { word: 'created', tone: 'later', meaning: 'No install kit was revealed yet.' },
   invited: { word: 'invited', tone: 'later', meaning: 'Its install kit was revealed; no host has checked in yet.' },
   active: { word: 'active', tone: 'good', meaning: 'Its host checks in.' },
-  offline: { word: 'offline', tone: 'bad', meaning: 'Its host is silent; what is desired of it waits.' },
+  offline: { word: 'offline', tone: 'bad', meaning: 'It does not check in. It gets its bundle when it is back.' },
   retiring: { word: 'retiring', tone: 'later', meaning: 'Its host takes everything down at its next check-in.' },
   finishing: { word: 'finishing', tone: 'later', meaning: 'Its credentials are being revoked.' },
   retired: { word: 'retired', tone: 'idle', meaning: 'Nothing of it is left but its reports and the audit log.' },
@@ -36,7 +36,7 @@ const cloned: Condition = {
 const asleep: Condition = {
   word: 'asleep',
   tone: 'idle',
-  meaning: 'It is a laptop that is away; what is desired of it waits.',
+  meaning: 'It is a laptop that does not check in now. It gets its bundle when it is back.',
 };
 
 const troubles = {
@@ -66,10 +66,10 @@ export const causeWords: Record<
     many: 'share their tokens with other hosts',
   },
   locked: { tone: 'bad', one: 'is locked by an operator', many: 'are locked by an operator', filter: {} },
-  offline: { tone: 'bad', one: 'is silent', many: 'are silent', filter: { state: 'offline' } },
+  offline: { tone: 'bad', one: 'does not check in', many: 'do not check in', filter: { state: 'offline' } },
   asleep: {
-    ...{ tone: 'idle', one: 'is a laptop that is away', filter: { state: 'offline' } },
-    many: 'are laptops that are away',
+    ...{ tone: 'idle', one: 'is a laptop that does not check in now', filter: { state: 'offline' } },
+    many: 'are laptops that do not check in now',
   },
 };
 

@@ -290,7 +290,7 @@ function memberTable(
     { heading: 'Wave', cell: ({ wave }) => wave },
     { heading: 'Host', cell: (host) => html`<a href=${hrefOf('backend', { id: host.id })}>${hostName(host)}</a>` },
     { heading: 'Site', cell: ({ site }) => site },
-    { heading: 'Status', cell: ({ status }) => (status === 'failed' ? toneBadge('bad', status) : status) },
+    { heading: 'Status', cell: ({ status }) => statusCell(status) },
     { heading: 'Last seen', cell: ({ last_seen_at }) => (last_seen_at === null ? '–' : timeAgo(last_seen_at, now)) },
     { heading: 'Deferred by', cell: ({ deferred_by }) => deferred_by ?? '–' },
     {
@@ -335,6 +335,13 @@ function awaitedHosts({ awaited_hosts, waves, started }: Rollout): TemplateResul
   const more = (waves[started - 1]?.waiting ?? 0) - awaited_hosts.length;
   const names = awaited_hosts.map(hostName).join(', ');
   return html`<p>The wave waits for: ${names}${more > 0 ? ` and ${more.toLocaleString('en')} more` : ''}</p>`;
+}
+
+function statusCell(status: RolloutHosts['hosts'][number]['status']): unknown {
+  if (status === 'failed') return toneBadge('bad', status);
+  return status === 'excused'
+    ? html`<span title="Its failure does not count until it succeeds.">${status}</span>`
+    : status;
 }
 
 /** Links for troubleshooting. */
