@@ -229,6 +229,17 @@ export const LeaseAnswer = Type.Object(
   { title: 'LeaseAnswer' },
 );
 
+/** How an apply replaced the containers of a service, or left them, and why. */
+const ServiceReplacement = Type.Object(
+  {
+    service: Type.String(),
+    order: Type.Enum(['start-first', 'stop-first', 'not replaced']),
+    why: Type.String(),
+  },
+  { title: 'ServiceReplacement' },
+);
+export type ServiceReplacement = Static<typeof ServiceReplacement>;
+
 /** Report about one tick. */
 export const Report = Type.Object(
   {
@@ -247,6 +258,8 @@ export const Report = Type.Object(
     detail: Nullable(Type.String()),
     output_tail: Nullable(Type.String()),
     containers: Type.Array(Container),
+    /** The services that had containers before the apply; absent if it replaced none, and from agents before 0.2.0. */
+    replaced: Type.Optional(Type.Array(ServiceReplacement)),
     started_at: Timestamp,
     finished_at: Timestamp,
     durations_ms: Type.Record(Type.String(), Type.Number({ minimum: -maximum, maximum })),

@@ -104,6 +104,7 @@ export function reportOf(
     detail: joinLines([...outcome.lines, ...tick.journal.remarks, ...tokenErrorLines(state.state)]),
     output_tail: outcome.tail,
     containers,
+    ...(outcome.ending === 'applied' && tick.journal.replaced.length > 0 && { replaced: [...tick.journal.replaced] }),
     started_at: tick.clock.startedAt.toISOString(),
     finished_at: new Date().toISOString(),
     durations_ms: { ...tick.clock.durationsMs },

@@ -4,6 +4,7 @@ import {
   nextStep,
   obsoleteContainers,
   type Replica,
+  replacementReasonsOf,
   replacementsOf,
   type ReplacementStep,
 } from './generations.rules.ts';
@@ -227,5 +228,24 @@ describe('the services to replace start-first', () => {
     const found = { ...facts, ...more };
     expect(comparedServices(found)).toEqual(compared);
     expect(obsoleteContainers(found, replacementsOf(found))).toEqual(removed);
+  });
+});
+
+it('says for each service that had containers how an apply has replaced it', () => {
+  const update = { replicas: 1, parallelism: 1, delay_s: 0, monitor_s: 0 };
+  const service = (name: string, more: object = {}) => ({ name, replicas: 1, ...more });
+  const services = [
+    ...[service('web', { start_first: update }), service('ended', { start_first: update }), service('db')],
+    ...[service('migration', { kind: 'job' }), service('cache'), service('new')],
+  ];
+  const created = new Set(['web', 'ended', 'db', 'migration', 'new']);
+  const before = new Set(['web', 'ended', 'db', 'migration', 'cache']);
+  const found = replacementReasonsOf({ services, startFirst: new Set(['web']), before, created });
+  expect(Object.fromEntries(found)).toEqual({
+    web: 'asked',
+    ended: 'ended',
+    db: 'unasked',
+    migration: 'jobs',
+    cache: 'kept',
   });
 });

@@ -2,6 +2,7 @@ import type { StartFirst } from '../../bundle/plan/startFirst.rules.ts';
 import { visitGraph } from '../../bundle/compose/services.rules.ts';
 import { type CreatedContainer, serviceOf } from '../engine/createdContainer.rules.ts';
 import { placeholderHash } from '../health/drift.rules.ts';
+import type { ReplacementReason } from '../journal/trace.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
 
 /** The configuration and image by which compose knows the containers of a service that it would not replace. */
@@ -239,6 +240,29 @@ export function stoppedByCompose({
       if (restarts_with.includes(name) || joins.some(({ service }) => service === name)) replaced.add(other);
   const dependents = containers.filter((each) => replaced.has(serviceOf(each))).map(({ Id }) => Id);
   return [...new Set([...stopped, ...dependents])];
+}
+
+/** Why an apply has replaced, or left, each service that had containers before it. */
+export function replacementReasonsOf({
+  services,
+  startFirst,
+  before,
+  created,
+}: Pick<ReplacementFacts, 'services'> & {
+  /** The services that were replaced start-first. */
+  startFirst: ReadonlySet<string>;
+  /** The services that had containers. */
+  before: ReadonlySet<string>;
+  /** The services that have new containers. */
+  created: ReadonlySet<string>;
+}): Map<string, ReplacementReason> {
+  const reasonOf = ({ name, kind, start_first }: ReleaseRecord['services'][number]): ReplacementReason => {
+    if (startFirst.has(name)) return 'asked';
+    if (!created.has(name)) return 'kept';
+    if (start_first !== undefined) return 'ended';
+    return kind === 'job' ? 'jobs' : 'unasked';
+  };
+  return new Map(services.filter(({ name }) => before.has(name)).map((each) => [each.name, reasonOf(each)]));
 }
 
 function startFirstOf(service: string, { services, left }: ReplacementFacts): StartFirst | null {

@@ -3,8 +3,11 @@ import type { ServiceProblem, Sha } from '../../../machines/types.ts';
 import { contentLabelsOf } from '../engine/container.rules.ts';
 import { type CreatedContainer, type CreatedResources, serviceOf } from '../engine/createdContainer.rules.ts';
 import { adoptable, describeUnknown, recordOf } from '../health/drift.rules.ts';
-import { isSameRecord, type RecordedContainer } from '../release/record.rules.ts';
+import { isSameRecord, type RecordedContainer, type ReleaseRecord } from '../release/record.rules.ts';
+import { compareContainers } from '../health/health.rules.ts';
 import { removeKeepingVolumes } from './createdContainers.ts';
+import { replacementReasons } from '../journal/trace.rules.ts';
+import { replacementReasonsOf } from './generations.rules.ts';
 import type { ComposeDependencies } from './observe.ts';
 import { composeReleaseOf } from '../release/releases.ts';
 import { recordDigests } from './images.ts';
@@ -36,6 +39,34 @@ export async function recordCreated(
     .map(({ name, created_at = null, born_at = null }) => ({ name, created_at, born_at }));
   const completed = { ...record, containers, volumes };
   if (!isSameRecord(record, completed)) await releases.writeRecord(sha, completed);
+}
+
+/** Records for trace and report which services have new containers and, in an apply, how they were replaced. */
+export function recordStart(
+  { recordDecision, tick }: ComposeDependencies,
+  {
+    before,
+    after,
+    applied,
+  }: {
+    before: readonly CreatedContainer[];
+    after: readonly CreatedContainer[];
+    /** Null for a release that is started again. */
+    applied: { services: ReleaseRecord['services']; startFirst: ReadonlySet<string> } | null;
+  },
+): void {
+  const [existed, exist] = [before, after].map((all) => all.map((each) => ({ id: each.Id, service: serviceOf(each) })));
+  const compared = compareContainers(existed ?? [], exist ?? []);
+  recordDecision({ word: 'started', ...compared });
+  if (applied === null) return;
+  const found = replacementReasonsOf({
+    ...{ ...applied, created: new Set(compared.services) },
+    before: new Set(before.map(serviceOf)),
+  });
+  if ([...found.values()].every((reason) => reason === 'kept')) return;
+  const servicesBy = Map.groupBy(found.keys(), (service) => found.get(service) ?? 'kept');
+  recordDecision({ word: 'orders', ...Object.fromEntries(servicesBy) });
+  tick.journal.replaced = [...found].map(([service, reason]) => ({ service, ...replacementReasons[reason] }));
 }
 
 /**

@@ -9,7 +9,7 @@ import type { ComposeRelease } from '../engine/compose.ts';
 import { joinTails, lastWordsOf } from '../engine/containerLogs.ts';
 import { type CreatedContainer, serviceOf } from '../engine/createdContainer.rules.ts';
 import { ambiguousNetworks } from '../engine/resources.rules.ts';
-import { compareContainers, failedAtStart } from '../health/health.rules.ts';
+import { failedAtStart } from '../health/health.rules.ts';
 import { composeUpNow, unhealthyFault } from '../health/observeHost.ts';
 import { describeUnhealthy, roleOf, type WatchedContainer } from '../health/unhealthyServices.rules.ts';
 import { catchFault } from '../journal/journal.ts';
@@ -28,7 +28,7 @@ import { containersWithPreStop, runPostStart, runPreStop, startWithHooks } from 
 import { settleNetworks } from './networks.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
 import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
-import { recordCreated } from './recordContainers.ts';
+import { recordCreated, recordStart } from './recordContainers.ts';
 import type { ReplaceableRelease } from './startFirst.ts';
 import { comparedServices } from './generations.rules.ts';
 import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';
@@ -143,8 +143,11 @@ async function startServicesOf(
   await runPostStart(deps, sha, signal);
   if (chosen !== null) return { wait };
   await restartDependents(deps, services);
-  const [existed, exist] = [before.containers.map(ownedOf), after.containers.map(ownedOf)];
-  deps.recordDecision({ word: 'started', ...compareContainers(existed, exist) });
+  const startFirst = replacement?.replacements.map(({ service }) => service) ?? [];
+  recordStart(deps, {
+    ...{ before: before.containers, after: after.containers },
+    applied: start.fingerprints === undefined ? null : { services, startFirst: new Set(startFirst) },
+  });
   const fault = stuckFault ?? recordFault;
   if (fault) throw fault;
   return { wait };
@@ -263,10 +266,6 @@ function startOf({ Id, State }: CreatedContainer): { id: string; startedMs: numb
 /** The healthcheck of each service that has a container. */
 function healthchecksOf(created: readonly CreatedContainer[]): Map<string, EngineHealthcheck | null> {
   return new Map(created.map((container) => [serviceOf(container), container.Config.Healthcheck ?? null]));
-}
-
-function ownedOf(container: CreatedContainer): { id: string; service: string } {
-  return { id: container.Id, service: serviceOf(container) };
 }
 
 /** Throws UP_FAILED with the container's name in place of a compose failure over a name that another container has. */

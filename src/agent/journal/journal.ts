@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
 import { Fault } from '../../../machines/fault.ts';
+import type { ServiceReplacement } from '../../api/agentSchemas.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { type LiveLine, type Progress, createSink, maxWaitMs, type Stderr, writeThrough } from './terminal.ts';
@@ -23,13 +24,15 @@ interface TickClock {
 interface TickJournal extends Journal {
   /** Lines in its report and status in addition to the lines of the outcome. */
   readonly remarks: string[];
+  /** How an apply has replaced services; only its report contains them. */
+  replaced: readonly ServiceReplacement[];
   /** Progress of the running service; null when the service does not measure it. */
   progress: (() => Progress | Promise<Progress>) | null;
 }
 
 /** The journal of a tick that begins. */
 export function openTickJournal(journal: Journal, id: string): TickJournal {
-  return { ...journal.forTick(id), remarks: [], progress: null };
+  return { ...journal.forTick(id), remarks: [], replaced: [], progress: null };
 }
 
 /** The log of the agent: every line is redacted, and nothing is lost on exit (spec §14). */

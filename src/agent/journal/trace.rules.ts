@@ -21,6 +21,7 @@ export type Decision =
   | { word: 'secrets-read'; count: number }
   | { word: 'started'; services: string[]; untouched: string[]; gone: string[] }
   | { word: 'replaced'; services: string[] }
+  | ({ word: 'orders' } & Partial<Record<ReplacementReason, string[]>>)
   | { word: 'current-restored'; sha: Sha | null }
   | { word: 'not-reverted' }
   | { word: 'reverted'; sha: Sha }
@@ -28,6 +29,17 @@ export type Decision =
   | { word: 'revert-ended'; sha: Sha }
   | { word: 'interrupted-reverted'; sha: Sha }
   | { word: 'token-replaced' };
+
+/** Why an apply replaces the containers of services in an order, or leaves them. */
+export const replacementReasons = {
+  asked: { order: 'start-first', why: 'deploy.update_config.order says so' },
+  ended: { order: 'stop-first', why: 'none of its containers ran' },
+  jobs: { order: 'stop-first', why: 'a job runs again' },
+  unasked: { order: 'stop-first', why: 'without deploy.update_config.order: start-first' },
+  kept: { order: 'not replaced', why: 'its containers match the bundle' },
+} as const;
+
+export type ReplacementReason = keyof typeof replacementReasons;
 
 /** A decision, the state in which it was made, and its time in milliseconds since the start of the tick. */
 export type RecordedDecision = Decision & { state: string; at_ms: number };
@@ -136,6 +148,7 @@ const allowedPatterns: Record<string, RegExp | undefined> = {
   reason: /^$|^[a-z_]{1,20}(:[\w.,-]{1,300})?$/,
   phase: /^[a-z]{1,20}$/,
   services: servicePattern,
+  ...Object.fromEntries(Object.keys(replacementReasons).map((reason) => [reason, servicePattern])),
   untouched: servicePattern,
   gone: servicePattern,
   nodes: /^\w[\w.-]{0,62}$/,

@@ -1,6 +1,14 @@
 import { endingNames, endings } from '../../../machines/endings.ts';
 import { type RefusalCode, refusals } from '../../../machines/refusals.ts';
-import { type Decision, type RecordedDecision, type Step, type Trace, wasMadeIn } from '../journal/trace.rules.ts';
+import {
+  type Decision,
+  type RecordedDecision,
+  type ReplacementReason,
+  replacementReasons,
+  type Step,
+  type Trace,
+  wasMadeIn,
+} from '../journal/trace.rules.ts';
 import { peerNames } from '../transport/classifyError.rules.ts';
 
 /** A trace as text: the ending, the reasons, the slowest states, then the timeline. */
@@ -114,6 +122,8 @@ function describeDecision(decision: Decision): string {
       return describeStarted(decision);
     case 'replaced':
       return `replaced start-first: ${decision.services.join(', ')}`;
+    case 'orders':
+      return describeOrders(decision);
     case 'current-restored':
       return `no container was changed; current is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
     case 'reverted':
@@ -205,6 +215,14 @@ function describeStarted({ services, untouched, gone }: Extract<Decision, { word
   ] as const;
   const described = parts.flatMap(([what, names]) => (names.length > 0 ? [`${what}: ${names.join(', ')}`] : []));
   return described.length > 0 ? described.join('; ') : 'there was nothing to start';
+}
+
+function describeOrders(decision: Extract<Decision, { word: 'orders' }>): string {
+  const parts = Object.entries(replacementReasons).flatMap(([reason, { order, why }]) => {
+    const services = decision[reason as ReplacementReason] ?? [];
+    return services.length === 0 ? [] : [`${order}: ${services.join(', ')} (${why})`];
+  });
+  return parts.join('; ');
 }
 
 function describeCallErrors(decisions: readonly Decision[]): string[] {

@@ -79,13 +79,22 @@ it.each([
   expect(faultsOf(bundleOf(keys))).toEqual([]);
 });
 
-it.each(['network_mode: "service:web"', 'pid: "service:web"', 'links: ["web:w"]', 'volumes_from: [web]'])(
-  'refuses a service whose container another one uses: %s',
-  (key) => {
-    const bundle = bundleOf('', `  other: {image: b, ${key}}`);
-    expect(faultsOf(bundle)).toEqual([`service other uses its container by ${key.split(':')[0] ?? ''} (c.yaml:3)`]);
-  },
-);
+it.each([
+  ['network_mode: "service:web"', 'network_mode', 'let it use a network and the name of the service'],
+  ['pid: "service:web"', 'pid', 'remove pid there'],
+  ['ipc: "service:web"', 'ipc', 'remove ipc there'],
+  ['links: ["web:w"]', 'links', 'let it use a network and the name of the service'],
+  ['volumes_from: [web]', 'volumes_from', 'let it mount the volumes itself'],
+])('refuses a service whose container another one uses, and proposes none: %s', (keys, key, cure) => {
+  const [text, free] = [`image: b, ${keys}`, 'image: a, tty: true'];
+  expect(startFirstServices(bundleOf('', `  other: {${text}}`)).flatMap(({ faults }) => faults)).toEqual([
+    {
+      text: `service web: order start-first is refused: service other uses its container by ${key} (c.yaml:3)`,
+      cure: `${cure}, or leave deploy.update_config.order out`,
+    },
+  ]);
+  expect(startFirstCandidates(parsed(`services: {web: {${free}}, other: {${text}}}`))).not.toContain('web');
+});
 
 it('reads how containers are replaced', () => {
   const update = 'order: start-first, parallelism: 0, delay: 1m30s, monitor: 5s';

@@ -249,12 +249,21 @@ function namespaceFaults({ node, text, layers }: ReadService, at: FaultAt): Refu
     : [];
 }
 
+const byName = 'let it use a network and the name of the service';
+const joinCures = {
+  network_mode: byName,
+  links: byName,
+  pid: 'remove pid there',
+  ipc: 'remove ipc there',
+  volumes_from: 'let it mount the volumes itself',
+} as const;
+
 /** Other services that name its container, which they would keep after it is gone. */
 function joinFaults({ services, resolve }: BundleToStart, { name }: ReadService, at: FaultAt): RefusedFault[] {
   const others = services.filter((other) => other.name !== name);
   return others.flatMap((other) => {
-    const joined = ['network_mode', 'pid', 'ipc'].find((key) => other.text(key) === `service:${name}`);
-    const named = ['links', 'volumes_from'].find((key) =>
+    const joined = (['network_mode', 'pid', 'ipc'] as const).find((key) => other.text(key) === `service:${name}`);
+    const named = (['links', 'volumes_from'] as const).find((key) =>
       valuesAt(other.layers, key)
         .flatMap(itemsOf)
         .some((item) => (resolve(textOf(item) ?? '') ?? '').split(':', 1)[0] === name),
@@ -262,7 +271,7 @@ function joinFaults({ services, resolve }: BundleToStart, { name }: ReadService,
     const key = joined ?? named;
     if (key === undefined) return [];
     const what = `service ${printable(other.name)} uses its container by ${key}`;
-    return at(other.node(key), what, 'let it use a network and the name of the service');
+    return at(other.node(key), what, joinCures[key]);
   });
 }
 

@@ -256,7 +256,7 @@ function bar(durations: Readonly<Record<string, number>>, scale: number): Templa
 
 /** The reason for the ending of a tick, its steps, and the end of compose's output. */
 export function tickDetails(report: ReceivedReport): TemplateResult {
-  const { reason, code, detail, output_tail, applied_sha, desired_sha, durations_ms } = report;
+  const { reason, code, detail, output_tail, applied_sha, desired_sha, durations_ms, replaced = [] } = report;
   const steps = Object.entries(durations_ms).map(([name, milliseconds]) => `${name} ${durationText(milliseconds)}`);
   return html`<p>${explain(report)}</p>
     ${code === null && detail === null ? nothing : html`<p class="reason">${reasonLine({ code, detail })}</p>`}
@@ -264,6 +264,20 @@ export function tickDetails(report: ReceivedReport): TemplateResult {
     ${facts([
       ['Reason', html`<code>${reason}</code>`],
       ['Bundle', digestChange(applied_sha, desired_sha)],
+      ...(replaced.length === 0 ? [] : [['Replaced', replacementList(replaced)] as const]),
       ['Steps', steps.join(', ')],
     ])}`;
+}
+
+const orderWords = {
+  'start-first': 'start-first, new containers were healthy before old ones stopped',
+  'stop-first': 'stop-first, old containers stopped before new ones started',
+  'not replaced': 'not replaced',
+} as const;
+
+/** How an apply has replaced each service, and why. */
+export function replacementList(replaced: NonNullable<ReceivedReport['replaced']>): TemplateResult {
+  return html`<ul>
+    ${replaced.map(({ service, order, why }) => html`<li><strong>${service}</strong>: ${orderWords[order]} (${why})</li>`)}
+  </ul>`;
 }

@@ -1,12 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { ApiError } from '../api/createApi.ts';
-import type { BackendDetails, HostCopy, InstallKit } from '../api/types.ts';
+import type { BackendDetails, HostCopy, InstallKit, ReceivedReport } from '../api/types.ts';
 import {
   backendMachine,
   copyTable,
   deferralNotices,
   doomNotice,
   managerTable,
+  replacementList,
   swarmLink,
   tickDetails,
   tickList,
@@ -63,7 +64,7 @@ export const backendPage: Page = async (visit) => {
             ? html`<p>As its host told at its last check-in, ${fullTime(backend.last_seen_at, now)}.</p>`
             : nothing
         }
-        ${containerTable(backend)}
+        ${containerTable(backend)} ${lastReplacement(reports)}
         <h2>Last ticks</h2>
         ${ticks(now)} ${backendMachine(backend.state)}`,
   };
@@ -136,6 +137,15 @@ function containerTable({ containers, healthy }: BackendDetails): TemplateResult
   ];
   const empty = emptyState('The host has reported no containers.');
   return table({ caption: 'Containers', columns, rows: containers, keyOf: ({ name }) => name, empty });
+}
+
+/** How the newest of these applies replaced the services. */
+function lastReplacement(reports: readonly ReceivedReport[]): TemplateResult | typeof nothing {
+  const replaced = reports.find((report) => report.replaced !== undefined)?.replaced;
+  return replaced === undefined
+    ? nothing
+    : html`<h3>Replaced by the last bundle that changed them</h3>
+        ${replacementList(replaced)}`;
 }
 
 /** The end of a backend: confirmed by typing its name, then each step when it is done. */

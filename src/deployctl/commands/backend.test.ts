@@ -230,8 +230,12 @@ it('shows what the host last reported', async () => {
   );
   const { stdout } = await at.viewer.run(`reports ${host.id}`);
   expect(stdout).toMatch(/^\d+s +refused +sha_changed +- +- +COMPOSE_REFUSED: service web: \ufffd\[31mbuild\n$/m);
-  const json = await at.viewer.json(`reports ${host.id} --limit 1`);
-  expect(json).toMatchObject({ reports: [{ outcome: 'refused', detail: 'service web: \u001b[31mbuild' }] });
+  await host.report('applied', { detail: null, replaced: [{ service: 'web', order: 'stop-first', why: 'no key' }] });
+  expect((await at.viewer.run(`backend show ${host.id}`)).stdout).toMatch(/ applied .*\n +web: stop-first: no key$/m);
+  const json = await at.viewer.json(`reports ${host.id} --limit 2`);
+  expect(json).toMatchObject({
+    reports: [{ outcome: 'applied' }, { outcome: 'refused', detail: 'service web: \u001b[31mbuild' }],
+  });
 });
 
 it('shows the hold of a host, and when its windows open', async () => {

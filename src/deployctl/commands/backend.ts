@@ -177,6 +177,10 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ...managers.map(formatManager),
     ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
     ['', report?.detail ?? null],
+    ...(report?.replaced ?? []).map(({ service, order, why }): [string, string] => [
+      '',
+      `${service}: ${order}: ${why}`,
+    ]),
     ['kits revealed', String(backend.kits_revealed ?? backend.generation)],
     ['volumes', backend.purge_volumes ? 'removed by its retirement' : null],
     ['finished', backend.finished.join(', ') || null],
