@@ -7,7 +7,7 @@ import { type AuditCaller, type Operator, requirePermission } from '../core/perm
 import { toPage } from '../core/lists.rules.ts';
 import { secretsPending, storeSecretsChoice } from '../envs/envs.ts';
 import { readDesired } from './fleet.ts';
-import { listReports as selectReports } from '../store/agents.ts';
+import { listReports as selectReports, setTrouble } from '../store/agents.ts';
 import {
   type BackendFields,
   changeBackend,
@@ -18,7 +18,6 @@ import {
   setHosts,
   setLabels,
   setLock,
-  setTrouble,
 } from '../store/backends.ts';
 import type { BackendRow, EnvRow, HostHistory, Labels, Place, SecretsChoice } from '../store/database.ts';
 import {

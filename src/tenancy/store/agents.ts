@@ -3,7 +3,7 @@ import { hostStates, nextBackend } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
 import { type CheckInRequest, deferralOf, type Report } from '../../api/checkIn.rules.ts';
 import { changeBackend, type LifeColumns, listManagers, recordOf } from './backends.ts';
-import type { BackendRow, HostOutcome, Place } from './database.ts';
+import type { BackendRow, HostOutcome, Place, TroubleReason } from './database.ts';
 import { prepareQuery, type Store } from './openStore.ts';
 import { changeOutcome, type OutcomeChange } from './rollouts.ts';
 
@@ -265,6 +265,30 @@ export async function recordApplied(
     .where('id', '=', id)
     .where((eb) => eb.or([eb('applied_sha', 'is', null), eb('applied_sha', '!=', appliedSha)]))
     .execute();
+}
+
+/** A problem that a report shows, with its shortened words; null for none. */
+interface ReportedTrouble {
+  trouble: string | null;
+  reason: TroubleReason | null;
+  now: number;
+}
+
+/**
+ * Stores the problem that the newest report of a backend shows; returns false if it is unchanged. The time of a problem
+ * is kept by each that follows without interruption.
+ */
+export async function setTrouble(work: Store, id: string, { trouble, reason, now }: ReportedTrouble): Promise<boolean> {
+  const trouble_reason = reason && JSON.stringify(reason);
+  const trouble_since =
+    trouble === null
+      ? sql<number | null>`case when healthy = 0 then coalesce(trouble_since, ${now}) end`
+      : sql<number | null>`coalesce(trouble_since, ${now})`;
+  const update = work.updateTable('backends').set({ trouble, trouble_since }).where('id', '=', id);
+  const { numUpdatedRows } = await update.where('trouble', 'is distinct from', trouble).executeTakeFirstOrThrow();
+  const words = work.updateTable('backends').set({ trouble_reason }).where('id', '=', id);
+  await words.where('trouble_reason', 'is distinct from', trouble_reason).execute();
+  return numUpdatedRows === 1n;
 }
 
 /** A page of the newest check-ins of the hosts that should run an environment's bundles, by id of the backend. */

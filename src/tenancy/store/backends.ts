@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
 import {
   type BackendEvent,
   type BackendRecord,
@@ -10,7 +9,7 @@ import {
   nextBackend,
 } from '../../../machines/backend.ts';
 import type { ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { BackendRow, BundleRow, HostHistory, HostName, Labels, TroubleReason } from './database.ts';
+import type { BackendRow, BundleRow, HostHistory, HostName, Labels } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 
@@ -115,30 +114,6 @@ export function listCloned(
 /** The row of a backend; null if there is none. */
 export async function findBackend(store: Store, id: string): Promise<BackendRow | null> {
   return (await store.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
-}
-
-/** A problem that a report shows, with its shortened words; null for none. */
-interface ReportedTrouble {
-  trouble: string | null;
-  reason: TroubleReason | null;
-  now: number;
-}
-
-/**
- * Stores the problem that the newest report of a backend shows; returns false if it is unchanged. The time of a problem
- * is kept by each that follows without interruption.
- */
-export async function setTrouble(work: Store, id: string, { trouble, reason, now }: ReportedTrouble): Promise<boolean> {
-  const trouble_reason = reason && JSON.stringify(reason);
-  const trouble_since =
-    trouble === null
-      ? sql<number | null>`case when healthy = 0 then coalesce(trouble_since, ${now}) end`
-      : sql<number | null>`coalesce(trouble_since, ${now})`;
-  const update = work.updateTable('backends').set({ trouble, trouble_since }).where('id', '=', id);
-  const { numUpdatedRows } = await update.where('trouble', 'is distinct from', trouble).executeTakeFirstOrThrow();
-  const words = work.updateTable('backends').set({ trouble_reason }).where('id', '=', id);
-  await words.where('trouble_reason', 'is distinct from', trouble_reason).execute();
-  return numUpdatedRows === 1n;
 }
 
 /** Numbers of backends by state. */
