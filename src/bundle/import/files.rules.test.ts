@@ -189,7 +189,7 @@ it('a mounted file that holds a secret is a secret of the compose file', () => {
     ...{ secrets: ['CONF_REDIS_CONF'], copies: [], undecided: [] },
   });
   expect(found.changes).toContain(
-    'service a: volumes: ./conf/redis.conf is the secret conf-redis.conf of the variable CONF_REDIS_CONF now',
+    'service a: volumes: ./conf/redis.conf is under secrets now: conf-redis.conf of the variable CONF_REDIS_CONF',
   );
   expect(importedBundle(files).secretSources.get('CONF_REDIS_CONF')).toEqual({
     path: 'conf/redis.conf',
@@ -237,7 +237,7 @@ it('a mounted directory with secrets is mounted file by file', () => {
   });
   expect(found.changes).toContainEqual(
     expect.stringMatching(
-      /^service b: volumes: \.\/tls is mounted file by file \(files: 1\), with the secret tls-a\.key of/,
+      /^service b: volumes: \.\/tls is mounted file by file \(files: 1\), with secrets: tls-a\.key of/,
     ),
   );
 });

@@ -26,7 +26,7 @@ export function replaceContents(work: ImportWork): void {
       const isOwn = !/^[/~]|\$/.test(file) && work.tree.kindOf(path) === 'file';
       const isSecret =
         section === 'secrets' ? file !== '' || part['external'] === true : isOwn && isKeyFile(path, work);
-      if (isSecret) readFromSecretstore(file, name, { work, place: { owner, key: 'file' } });
+      if (isSecret) readFromSecretstore(part, name, { work, place: { owner, key: 'file' } });
       else if (file !== '' && isOwn) part['file'] = `./${bringFile(path, work)}`;
     }
 }
@@ -36,14 +36,14 @@ interface Context {
   place: Place;
 }
 
-function readFromSecretstore(file: string, name: string, { work, place }: Context): void {
+function readFromSecretstore(content: Part, name: string, { work, place }: Context): void {
+  const file = textAt(content, 'file');
   const variable = work.register.variableFor(name.toUpperCase(), 'FILE', `file of ${name}`);
   if (file !== '' && !/^~|\$/.test(file)) work.secretSources.set(variable, { path: file, isEnvFile: false });
-  const told: [string, string] = [
-    `its content is the variable ${variable} now`,
-    'it is a secret, and a bundle holds none',
-  ];
-  change(work, place, told, (part) => {
+  const lost = Object.keys(content).filter((key) => key !== 'file');
+  const without = lost.length === 0 ? '' : `, without ${lost.join(', ')}`;
+  const what = `its content is the environment variable ${variable} now${without}`;
+  change(work, place, [what, 'it is a secret, and a bundle holds none'], (part) => {
     removeKeys(part, ...Object.keys(part));
     part['environment'] = variable;
   });

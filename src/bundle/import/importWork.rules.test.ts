@@ -21,7 +21,7 @@ describe('an import reports', () => {
     [
       '{image: x, build: ., develop: {watch: []}}',
       {},
-      ['service a: build: is left out; push the image x, because hosts run images and do not build them'],
+      ['service a: build: is left out, with develop; push the image x, because hosts run images and do not build them'],
     ],
     [
       '{build: .}',
@@ -35,7 +35,9 @@ describe('an import reports', () => {
     [
       '{image: x, network_mode: bridge}',
       {},
-      ['service a: network_mode: bridge is left out, because containers of all projects share it'],
+      [
+        'service a: network_mode: bridge is left out; networks has default now, because containers of all projects share it',
+      ],
     ],
     [
       '{image: x, environment: {TOKEN: abc, NONE: }}',
@@ -99,12 +101,17 @@ describe('an import reports', () => {
       {},
       ['network n: driver: overlay is left out, because a bundle runs on one host, which is not a swarm'],
     ],
-    ['secrets', '{s: {file: f}}', {}, [`secret s: file: its content is the variable S now, because ${content}`]],
+    [
+      'secrets',
+      '{s: {file: f}}',
+      {},
+      [`secret s: file: its content is the environment variable S now, because ${content}`],
+    ],
     [
       'configs',
       '{c: {file: f}}',
       { f: key },
-      [`config c: file: its content is the variable C now, because ${content}`],
+      [`config c: file: its content is the environment variable C now, because ${content}`],
     ],
   ])('of %s %s', (section, parts, more, lines) => {
     expect(linesOf({ 'compose.yaml': `services: {a: {image: x}}\n${section}: ${parts}\n`, ...more })).toEqual(lines);

@@ -53,28 +53,24 @@ export interface Place {
 /** Changes the part of a model that a report names. */
 export type Effect = (part: Part, model: Model) => void;
 
-/** An effect that an import had, to be applied to the model that compose makes of the project. */
-export interface AppliedEffect {
-  owner: string;
+/** An effect that an import had, with its row of the report, to be applied to the model that compose makes of the project. */
+export interface AppliedEffect extends Reported {
   effect: Effect;
 }
 
 /** Reports a change, and makes it; without an effect, compose does not see the change. */
 export function change(work: ImportWork, place: Place, [what, why]: [string, string], effect?: Effect): void {
-  const { owner } = place;
   addOnce(work.report.changes, { ...place, what: masked(what), why });
   if (effect === undefined) return;
-  work.effects.push({ owner, effect });
-  applyEffects(work.model, [{ owner, effect }]);
+  work.effects.push({ ...place, what, effect });
+  applyEffect(work.model, { ...place, effect });
 }
 
-/** Applies the effects of an import to a model. */
-export function applyEffects(model: Model, effects: readonly AppliedEffect[]): void {
-  for (const { owner, effect } of effects) {
-    const [kind = '', name = ''] = owner.split(' ');
-    const part = model[`${kind}s` as keyof Model][name];
-    if (part !== undefined) effect(part, model);
-  }
+/** Applies an effect of an import to a model. */
+export function applyEffect(model: Model, { owner, effect }: Pick<AppliedEffect, 'owner' | 'effect'>): void {
+  const [kind = '', name = ''] = owner.split(' ');
+  const part = model[`${kind}s` as keyof Model][name];
+  if (part !== undefined) effect(part, model);
 }
 
 /** Reports an open decision. */

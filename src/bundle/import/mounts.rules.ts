@@ -196,10 +196,10 @@ function supplySecrets(bind: Bind, path: string, files: readonly TreeFile[]): bo
   if (keys.length === 0 || files.length > maxMounts || !files.every(isFile) || !isOpen) return false;
   if (!keys.every((file) => maySupply(pathOf(file), targetOf(file), bind))) return false;
   const secrets = keys.map((file) => ({ ...secretOf(pathOf(file), work), target: targetOf(file) }));
-  const named = secrets.map(({ name, variable }) => `the secret ${name} of the variable ${variable}`).join(', ');
+  const named = secrets.map(({ name, variable }) => `${name} of the variable ${variable}`).join(', ');
   const told: [string, string] = files[0]?.path
-    ? [`${shown} is mounted file by file (files: ${others.length}), with ${named}`, visibleNow]
-    : [`${shown} is ${named} now`, 'it holds a secret, and a bundle holds none'];
+    ? [`${shown} is mounted file by file (files: ${others.length}), with secrets: ${named}`, visibleNow]
+    : [`${shown} is under secrets now: ${named}`, 'it holds a secret, and a bundle holds none'];
   change(work, place, told, (service, { secrets: contents }) => {
     const own = listAt<Mount>(service, 'volumes').find(({ target }) => target === mount.target)?.source ?? '';
     const each = others.map((file) => ({

@@ -11,7 +11,7 @@ it.each<[string, string, object, string]>([
 ])('%s comes from outside the project, under the name that compose gave it', (_title, section, part, name) => {
   const { top, changes, undecided } = resultFor(section, part);
   expect(top).toEqual({ [section]: { n: { name, external: true } } });
-  const told = `is the ${section.slice(0, -1)} ${name} from outside the project now`;
+  const told = `is the ${section.slice(0, -1)} with the name ${name} from outside the project now`;
   expect(changes).toEqual([expect.stringContaining(told)]);
   expect(undecided).toEqual([]);
 });

@@ -18,7 +18,8 @@ export function replaceNetworkDrivers(work: ImportWork): void {
   for (const { part, owner } of partsOf(work, 'networks')) {
     if (part['driver'] === 'overlay') {
       const why = 'a bundle runs on one host, which is not a swarm';
-      change(work, { owner, key: 'driver' }, ['overlay is left out', why], withoutDriver);
+      const more = 'driver_opts' in part ? ', with its driver_opts' : '';
+      change(work, { owner, key: 'driver' }, [`overlay is left out${more}`, why], withoutDriver);
     }
     if (!(bridgeName in partAt(part, 'driver_opts'))) continue;
     const told: [string, string] = [`${bridgeName} is left out`, 'no host permits it; the engine names the bridge'];
@@ -40,7 +41,7 @@ export function replaceVolumeDrivers(work: ImportWork): void {
   for (const { part, owner } of partsOf(work, 'volumes')) {
     const mountpoint = textAt(partAt(part, 'driver_opts'), 'mountpoint');
     if (part['driver'] === 'local-persist' && mountpoint !== '') {
-      const told = `local-persist is a bind of ${printable(mountpoint)} now`;
+      const told = `local-persist is a bind of ${printable(mountpoint)} by driver_opts now`;
       const bind = { driver: 'local', driver_opts: { type: 'none', o: 'bind', device: mountpoint } };
       change(work, { owner, key: 'driver' }, [told, 'a host permits directories, but no drivers'], (volume) =>
         Object.assign(volume, bind),
@@ -60,7 +61,7 @@ function replaceDirectory(device: string, place: Place, work: ImportWork): void 
   if (isDirectory && directoryUse(work.tree.filesBelow(path), '') === 'config')
     leaveUndecided(work, place, [`${printable(device)} holds configuration`, 'mount it by its path instead']);
   else {
-    const told = `${printable(device)} is a volume of the engine now`;
+    const told = `${printable(device)} is a volume of the engine now, with its driver`;
     change(work, place, [told, 'copy what is there into it'], withoutDriver);
   }
 }
@@ -76,7 +77,9 @@ export function replaceHostResources(work: ImportWork): void {
       const isKept = kind === 'volume' && work.choices.keepVolumes && !isNewVolume(name, part, work);
       if (!isOfHost(part) && !isKept) continue;
       const own = nameIn(work.choices.projectName, name, part);
-      const what = `is the ${kind} ${printable(own)} from outside the project now`;
+      const lost = Object.keys(part).filter((key) => key !== 'name');
+      const without = lost.length === 0 ? '' : `, without ${lost.join(', ')}`;
+      const what = `is the ${kind} with the name ${printable(own)} from outside the project now${without}`;
       const told: [string, string] = isOfHost(part)
         ? [`${what}; make it there as the project has it (docker ${kind} create)`, ofHost]
         : [what, 'it has the data of the running project'];

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type AppliedEffect, applyEffects, type ImportReport, masked, type Reported } from './importWork.rules.ts';
-import { isPart, type Model, type Part, sections, withoutAdditions } from './model.rules.ts';
+import { type AppliedEffect, applyEffect, type ImportReport, masked, type Reported } from './importWork.rules.ts';
+import { isPart, mapTexts, type Model, type Part, sections, withoutAdditions } from './model.rules.ts';
 
 /** Where two projects differ for compose, and the values where they may be shown. */
 export type Difference = Reported;
@@ -13,16 +13,49 @@ interface KnownChanges {
   projectName: string;
 }
 
-/** The differences between a project and its bundle that the report of the import does not name. */
+/** The differences between a project and its bundle, and effects, that the report of the import does not name. */
 export function unreportedDifferences(
   { before, after }: { before: Model; after: Model },
   { effects, report: { undecided }, projectName }: KnownChanges,
 ): Difference[] {
-  applyEffects(before, effects);
+  withoutAdditions(before, projectName);
+  const unnamed = effects.flatMap((effect) => unnamedChanges(before, effect));
   const [expected, found] = [before, after].map((model) => withoutAdditions(model, projectName));
-  return differencesOf(expected as Model, found as Model).filter(
+  const differences = differencesOf(expected as Model, found as Model).filter(
     (difference) => !undecided.some(({ owner, key }) => owner === difference.owner && isPartOf(difference.key, key)),
   );
+  return [...unnamed, ...differences];
+}
+
+/**
+ * Applies an effect, and returns what it changes although its row in the report does not name it: by its place, or by a
+ * word for another key of the same part, or for a new part.
+ */
+export function unnamedChanges(model: Model, applied: AppliedEffect): Difference[] {
+  const before = mapTexts(model, (text) => text) as Model;
+  applyEffect(model, applied);
+  const words = new Set(applied.what.split(/[\s,;:]+/));
+  const paths = changedPaths(before, model);
+  const ofMounts = paths.filter(([section, , key]) => section === 'services' && key === 'volumes');
+  return paths.flatMap((path) => {
+    const [section = '', name = '', ...keys] = path;
+    const [owner, key] = [`${section.slice(0, -1)} ${name}`, keys.join('.')];
+    const isOwn = owner === applied.owner;
+    const isAtPlace = isOwn && `${key}.`.startsWith(`${applied.key}.`) && ofMounts.indexOf(path) < 1;
+    const isNew = !(name in before[section as keyof Model]);
+    const isNamed = isAtPlace || ((isOwn || isNew) && words.has(isOwn ? (keys[0] ?? '') : name));
+    return isNamed ? [] : [{ owner, key, what: `is changed, and the report says only: ${applied.what}` }];
+  });
+}
+
+/** Paths at which two values differ, as deep as both have mappings; that of a list once for each item that it loses. */
+function changedPaths(left: unknown, right: unknown, path: readonly string[] = []): (readonly string[])[] {
+  if (isDeepStrictEqual(left, right)) return [];
+  if (isPart(left) && isPart(right))
+    return keysOf(left, right).flatMap((key) => changedPaths(left[key], right[key], [...path, key]));
+  const isKept = (item: unknown) => Array.isArray(right) && right.some((other) => isDeepStrictEqual(item, other));
+  const lost = Array.isArray(left) ? left.filter((item) => !isKept(item)) : [];
+  return [path, ...lost.slice(1).map(() => [...path])];
 }
 
 function isPartOf(key: string, reported: string): boolean {

@@ -105,7 +105,10 @@ describe('what a host does not do', () => {
     [
       'a container of the project is joined by its service',
       '{image: x, network_mode: "container:vpn", pid: "container:other"}, b: {image: x, container_name: vpn}',
-      { a: { network_mode: 'service:b', pid: 'container:other' }, changes: [/container:vpn is written as service:b/] },
+      {
+        a: { network_mode: 'service:b', pid: 'container:other' },
+        changes: [/container:vpn is written as service:b, with depends_on/],
+      },
     ],
   ])('%s', (_, service, expected, choices = {}) => {
     expectImport([service, {}], expected, choices);
@@ -116,7 +119,7 @@ describe('what a host does not do', () => {
       'networks: {n: {driver: overlay, driver_opts: {encrypted: ""}, attachable: true}, m: {driver: bridge}}';
     const found = resultOf({ 'compose.yaml': `services: {a: {image: x}}\n${networks}\n` });
     expect(found.top).toEqual({ networks: { n: { attachable: true }, m: { driver: 'bridge' } } });
-    expect(found.changes).toEqual(['network n: driver: overlay is left out']);
+    expect(found.changes).toEqual(['network n: driver: overlay is left out, with its driver_opts']);
   });
 
   it('names no bridge of the host', () => {
@@ -130,7 +133,7 @@ describe('what a host does not do', () => {
   it('joins the network of its project instead of the bridge that all share', () => {
     expectImport(['{image: x, network_mode: bridge}', {}], {
       a: { image: 'x' },
-      changes: [/^service a: network_mode: bridge is left out$/],
+      changes: [/^service a: network_mode: bridge is left out; networks has default now$/],
     });
   });
 
@@ -157,7 +160,7 @@ it.each<[string, string, ExpectedImport]>([
     '{image: x, runtime: nvidia}',
     {
       a: { image: 'x', deploy: { resources: { reservations: { devices } } } },
-      changes: [/^service a: runtime: nvidia is a reservation of all GPUs now$/],
+      changes: [/^service a: runtime: nvidia is a reservation of all GPUs under deploy now$/],
     },
   ],
   [

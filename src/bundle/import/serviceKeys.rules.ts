@@ -46,7 +46,7 @@ function withoutEmptyProfiles(part: Part): ReturnType<Rule> {
 
 /** Instead of the engine's own bridge. */
 const ownNetwork: ReturnType<Rule> = [
-  'bridge is left out',
+  'bridge is left out; networks has default now',
   'containers of all projects share it',
   (service, { networks }) => {
     removeKeys(service, 'network_mode');
@@ -60,7 +60,7 @@ function ownNamespace(key: string, part: Part, work: ImportWork): ReturnType<Rul
   const written = textAt(part, key);
   const joined = partsOf(work).find((one) => `container:${textAt(one.part, 'container_name')}` === written)?.name;
   if (joined === undefined || written === 'container:') return null;
-  const what = `${printable(written)} is written as service:${printable(joined)}`;
+  const what = `${printable(written)} is written as service:${printable(joined)}, with depends_on`;
   const dependency = { condition: 'service_started', restart: true, required: true };
   const effect: Effect = (service) => {
     service[key] = `service:${joined}`;
@@ -71,7 +71,7 @@ function ownNamespace(key: string, part: Part, work: ImportWork): ReturnType<Rul
 
 /** A host can permit GPUs by the name of the service. */
 const reservedGpus: ReturnType<Rule> = [
-  'nvidia is a reservation of all GPUs now',
+  'nvidia is a reservation of all GPUs under deploy now',
   'a host permits GPUs, but no runtimes',
   (service) => {
     removeKeys(service, 'runtime');
@@ -126,7 +126,7 @@ export function removeOwners(work: ImportWork): void {
         const shown = written === undefined ? '' : ` (0${mode.toString(8)})`;
         const why = `everybody may read the file${shown}, and compose changes no owner`;
         for (const key of ['uid', 'gid'].filter((each) => each in reference))
-          change(work, { owner, key: `${section}.${key}` }, ['is left out', why], (service) => {
+          change(work, { owner, key: section }, [`${key} of ${String(source)} is left out`, why], (service) => {
             for (const one of listAt<Part>(service, section)) if (one['source'] === source) removeKeys(one, key);
           });
       }
@@ -162,7 +162,8 @@ export function replaceBuilds(work: ImportWork): void {
       leaveUndecided(work, at, [`it is not pinned: ${pin.fault}`, 'write its digest into the compose file']);
     if (part['build'] === undefined) continue;
     const cure = `--image ${name}=REFERENCE with the image that its build pushes`;
-    const what = `is left out; push the image ${printable(textAt(part, 'image'))}`;
+    const more = part['develop'] === undefined ? '' : ', with develop';
+    const what = `is left out${more}; push the image ${printable(textAt(part, 'image'))}`;
     if (part['image'] === undefined) leaveUndecided(work, { owner, key: 'build' }, [built, cure]);
     else change(work, { owner, key: 'build' }, [what, built], (service) => removeKeys(service, 'build', 'develop'));
   }
