@@ -123,32 +123,46 @@ export function openDiskProject(directory: string, without: string): DiskProject
   };
   const textOf = (path: string) => {
     const file = fileAt(path);
-    return file === null ? null : readText(file);
+    return file === null ? null : orNull(() => readRegularFile(file, maxTextBytes).toString('utf8'));
   };
   const ignoreText = textOf(IGNORE_NAME);
   const parsed = parseIgnoreFile(ignoreText);
   if ('fault' in parsed) throw bundleUnsafe(parsed.fault.text, parsed.fault.cure);
+  const { leavesOut } = parsed;
   const leftOut = new Set<string>();
-  const isLeftOut: LeavesOut = (path, isDirectory) => {
-    const isOut = parsed.leavesOut(path, isDirectory);
-    if (isOut) leftOut.add(isDirectory ? `${path}/` : path);
-    return isOut;
+  /** Breadth first; a linked directory is walked once in each place, and never inside itself. */
+  const filesBelow = (path: string) => {
+    const files: TreeFile[] = [];
+    const queue: { below: string; above: readonly string[] }[] = [{ below: '', above: [] }];
+    let entries = 0;
+    for (const { below: parent, above } of queue) {
+      const { kind: found, real = '' } = locate(join(path, parent)) ?? {};
+      if (found !== 'directory' || above.includes(real) || real === without) continue;
+      for (const name of orNull(() => readdirSync(real)) ?? []) {
+        const below = join(parent, name);
+        const { kind, size } = locate(join(path, below)) ?? { kind: 'foreign', size: 0 };
+        if (leavesOut(join(path, below), kind === 'directory'))
+          leftOut.add(`${join(path, below)}${kind === 'directory' ? '/' : ''}`);
+        else if (++entries > maxEntries) return null;
+        else if (kind === 'directory') queue.push({ below, above: [...above, real] });
+        else files.push({ path: below, size, kind });
+      }
+    }
+    return files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   };
-  return {
-    ...{ fileAt, textOf, leftOut, ignoreText, leavesOut: parsed.leavesOut },
-    kindOf: (path) => locate(path)?.kind ?? null,
-    filesBelow: (path) => filesBelow(path, { locate, without, isLeftOut }),
-  };
+  return { fileAt, textOf, leftOut, ignoreText, leavesOut, filesBelow, kindOf: (path) => locate(path)?.kind ?? null };
 }
 
-interface Located {
-  real: string;
-  kind: PathKind;
-  size: number;
+function orNull<Value>(read: () => Value): Value | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
 }
 
 /** The real location of a path: below the project or at the path itself; `foreign` if a link leads elsewhere. */
-function locateBelow(root: string, path: string): Located | null {
+function locateBelow(root: string, path: string): { real: string; kind: PathKind; size: number } | null {
   const plain = resolve(root, path);
   try {
     const real = realpathSync(plain);
@@ -159,47 +173,5 @@ function locateBelow(root: string, path: string): Located | null {
   } catch {
     const isLink = lstatSync(plain, { throwIfNoEntry: false })?.isSymbolicLink() === true;
     return isLink ? { real: plain, kind: 'foreign', size: 0 } : null;
-  }
-}
-
-function readText(file: string): string | null {
-  try {
-    return readRegularFile(file, maxTextBytes).toString('utf8');
-  } catch {
-    return null;
-  }
-}
-
-interface Walk {
-  locate: (path: string) => Located | null;
-  without: string;
-  isLeftOut: LeavesOut;
-}
-
-/** Breadth first; a linked directory is walked once in each place, and never inside itself. */
-function filesBelow(path: string, { locate, without, isLeftOut }: Walk): TreeFile[] | null {
-  const files: TreeFile[] = [];
-  const queue: { below: string; above: readonly string[] }[] = [{ below: '', above: [] }];
-  let entries = 0;
-  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const found = locate(join(path, next.below));
-    if (found?.kind !== 'directory' || next.above.includes(found.real) || found.real === without) continue;
-    for (const name of namesIn(found.real)) {
-      const below = join(next.below, name);
-      const { kind, size } = locate(join(path, below)) ?? { kind: 'foreign', size: 0 };
-      if (isLeftOut(join(path, below), kind === 'directory')) continue;
-      if (++entries > maxEntries) return null;
-      if (kind === 'directory') queue.push({ below, above: [...next.above, found.real] });
-      else files.push({ path: below, size, kind });
-    }
-  }
-  return files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
-}
-
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
   }
 }

@@ -1,3 +1,4 @@
+import { Document, visit } from 'yaml';
 import type { Manifest } from '../../../machines/types.ts';
 import { permitKeys, type Permits } from '../../api/hostPolicy.rules.ts';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
@@ -24,8 +25,7 @@ import {
 } from './importWork.rules.ts';
 import { composeTextOf, partAt, textAt, textsOf, withoutAdditions } from './model.rules.ts';
 import { replaceDeviceMounts, replaceMounts } from './mounts.rules.ts';
-import { findRenamed, replaceHostResources, replaceNetworkDrivers, replaceVolumeDrivers } from './networks.rules.ts';
-import { chooseProfiles, removeOwners, replaceBuilds, replaceServiceKeys } from './serviceKeys.rules.ts';
+import { chooseProfiles, findRenamed, removeOwners, replaceBuilds, replaceKeys } from './keys.rules.ts';
 import { ofProject, type ProjectTexts, type Renderings, templateOf } from './templates.rules.ts';
 
 /** A bundle made of a compose project. */
@@ -101,30 +101,23 @@ export const composeName = 'compose.yaml';
 /** They replace what a bundle may not have, or has in another form. */
 const steps: readonly ((work: ImportWork) => void)[] = [
   ...[replaceBuilds, replaceContents, replaceEnvironmentSecrets, replaceWrittenSecrets],
-  ...[replaceDeviceMounts, replaceMounts],
-  ...[replaceVolumeDrivers, replaceNetworkDrivers, replaceServiceKeys, replaceHostResources],
+  ...[replaceDeviceMounts, replaceMounts, replaceKeys],
   ...[removeOwners, findRenamed, reportLosses],
 ];
 
 /** Forms of compose files that compose reads and does not print. */
-const lostForms: readonly [what: string, pattern: RegExp][] = [
-  ['comments', /(^|\s)#/m],
-  ['anchors', /(^|[\s[{,])&[A-Za-z]/m],
-  ['x- sections', /^\s*x-[\w-]+:/m],
+const lostForms: readonly [pattern: RegExp, what: string, why: string][] = [
+  [/(^|\s)#/m, 'comments are left out', 'the bundle contains what compose reads'],
+  [/(^|[\s[{,])&[A-Za-z]/m, 'anchors are left out', 'the bundle contains what compose reads'],
+  [/^\s*x-[\w-]+:/m, 'x- sections are left out', 'the bundle contains what compose reads'],
+  [/env_file:/, 'env_file is environment now', 'a later change of the file has no effect'],
+  [/label_file:/, 'label_file is labels now', 'a later change of the file has no effect'],
 ];
 
 function reportLosses(work: ImportWork): void {
   const files = [...work.texts.values()].filter((text) => /^(services|include):/m.test(text));
-  const lost = lostForms.flatMap(([what, pattern]) => (files.some((text) => pattern.test(text)) ? [what] : []));
-  const place = { owner: 'project', key: 'files' };
-  if (lost.length > 0)
-    change(work, place, [`${lost.join(', ')} are left out`, 'the bundle contains what compose reads']);
-  for (const [key, now] of [
-    ['env_file', 'environment'],
-    ['label_file', 'labels'],
-  ] as const)
-    if (files.some((text) => text.includes(`${key}:`)))
-      change(work, place, [`${key} is ${now} now`, 'a later change of the file has no effect']);
+  for (const [pattern, what, why] of lostForms)
+    if (files.some((text) => pattern.test(text))) change(work, { owner: 'project', key: 'files' }, [what, why]);
 }
 
 /** The variables that the bundle's manifest names. */
@@ -223,40 +216,33 @@ export function permitsOf(privileges: readonly Privilege[]): Partial<Permits> {
 
 /** The lines of config.yaml that give a host these permits; none without permits. */
 export function permitLines(permits: Partial<Permits>): string[] {
-  const lines = Object.entries(permits).map(([key, entries]) => `    ${key}: [${entries.map(quoted).join(', ')}]`);
-  return lines.length === 0 ? [] : ['policy:', '  permit:', ...lines];
-}
-
-/** Text that YAML reads as text. */
-function quoted(text: string): string {
-  return /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|yes|no|on|off|y|n|null)$/i.test(text)
-    ? text
-    : JSON.stringify(text);
+  const document = new Document({ policy: { permit: permits } }, { version: '1.1' });
+  visit(document, { Seq: (_, list) => void (list.flow = true) });
+  const text = document.toString({ lineWidth: 0, flowCollectionPadding: false });
+  return Object.keys(permits).length === 0 ? [] : text.trimEnd().split('\n');
 }
 
 /** One command for all secrets of an env file, and one for each other secret, which may be the content of a file. */
-export function secretLines({ manifest, secretSources }: ImportedBundle, directory: string): string[] {
-  const all = manifest.secrets.map((secret) => ({
-    ...{ variable: secret.var, field: secret.field, key: secret.path.split('/').at(-1) ?? secret.path },
-    from: secretSources.get(secret.var),
-  }));
-  const envFileOf = ({ from }: (typeof all)[number]) => (from?.isEnvFile === true ? from.path : null);
-  const envFiles = [...new Set(all.map(envFileOf))];
-  const shared = envFiles.map((path) => [path, all.filter((each) => envFileOf(each) === path)] as const);
-  const { env } = manifest;
+export function secretLines(
+  { manifest: { env, secrets }, secretSources }: ImportedBundle,
+  directory: string,
+): string[] {
   const fileOf = (path: string) => shellWord(path.startsWith('/') ? path : `${directory}/${joinPath('.', path)}`);
-  return shared.flatMap(([envFile, secrets]) => {
-    if (envFile === null)
-      return secrets.map(({ key, field, variable, from }) => {
-        const file = from === undefined ? '' : ` --from-file ${fileOf(from.path)}`;
-        return `deployctl secret set ${env} ${key} --field ${field}${file}   # ${variable}`;
-      });
-    const pairs = secrets.map(({ key, variable }) => `${key}=${variable}`);
-    return Array.from({ length: Math.ceil(pairs.length / mostSecrets) }, (_, at) => {
-      const some = pairs.slice(at * mostSecrets, (at + 1) * mostSecrets);
-      return `deployctl secret set ${env} ${some.join(' ')} --from-env-file ${fileOf(envFile)}`;
-    });
-  });
+  const lines: string[] = [];
+  const pairs = new Map<string, string[]>();
+  for (const { var: variable, field, path } of secrets) {
+    const key = path.split('/').at(-1) ?? path;
+    const source = secretSources.get(variable);
+    const file = source === undefined ? '' : ` --from-file ${fileOf(source.path)}`;
+    if (source?.isEnvFile === true) pairs.set(source.path, [...(pairs.get(source.path) ?? []), `${key}=${variable}`]);
+    else lines.push(`deployctl secret set ${env} ${key} --field ${field}${file}   # ${variable}`);
+  }
+  for (const [file, all] of pairs)
+    for (let at = 0; at < all.length; at += mostSecrets) {
+      const some = all.slice(at, at + mostSecrets).join(' ');
+      lines.push(`deployctl secret set ${env} ${some} --from-env-file ${fileOf(file)}`);
+    }
+  return lines;
 }
 
 /** The service sets at most so many secrets at once. */

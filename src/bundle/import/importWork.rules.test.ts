@@ -1,14 +1,6 @@
 import { linesOf, type ProjectFiles } from '../../../fixtures/world/import/importing.ts';
 import { memoryTree } from '../../../fixtures/world/import/memoryTree.ts';
-import {
-  bringDirectory,
-  bringFile,
-  bundlePathOf,
-  type ImportChoices,
-  type ImportWork,
-  isKeyFile,
-  masked,
-} from './importWork.rules.ts';
+import { bring, bringFile, type ImportChoices, type ImportWork, isKeyFile, masked } from './importWork.rules.ts';
 
 const secret = 'its value is a secret, and a bundle holds none';
 const content = 'it is a secret, and a bundle holds none';
@@ -121,7 +113,9 @@ describe('an import reports', () => {
     const text = '# a\nx-b: &b {image: x, env_file: e.env}\nservices:\n  a: *b\n';
     const files = { 'compose.yaml': text, 'e.env': '# c\nA=1\n', 'b.yaml': '# no compose file\n' };
     expect(linesOf(files)).toEqual([
-      'project: files: comments, anchors, x- sections are left out, because the bundle contains what compose reads',
+      ...['comments', 'anchors', 'x- sections'].map(
+        (what) => `project: files: ${what} are left out, because the bundle contains what compose reads`,
+      ),
       'project: files: env_file is environment now, because a later change of the file has no effect',
     ]);
   });
@@ -159,7 +153,7 @@ it.each([
   ['a/../b', 'a/../b'],
   ['manifest.json', 'manifest.json-2'],
 ])('%s is at %s in the bundle', (path, expected) => {
-  expect(bundlePathOf(path, workOf())).toBe(expected);
+  expect(bring(path, workOf(), [])).toBe(expected);
 });
 
 it('two paths have two places, and the same path has one', () => {
@@ -177,7 +171,7 @@ it('two paths have two places, and the same path has one', () => {
 it('a directory comes along with these files', () => {
   const work = workOf('compose.yaml', 'd/x');
   const files = ['compose.yaml', 'x', 'y/z'].map((path) => ({ path, kind: 'file' as const, size: 1 }));
-  expect([bringDirectory('.', files, work), bringDirectory('d', files, work)]).toEqual(['project', 'd']);
+  expect([bring('.', work, files), bring('d', work, files)]).toEqual(['project', 'd']);
   expect(Object.fromEntries(work.copies)).toEqual({
     ...{ 'project/compose.yaml': 'compose.yaml', 'project/x': 'x', 'project/y/z': 'y/z' },
     ...{ 'd/compose.yaml': 'd/compose.yaml', 'd/x': 'd/x', 'd/y/z': 'd/y/z' },

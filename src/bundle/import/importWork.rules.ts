@@ -188,30 +188,28 @@ export function unescapeDollars(text: string): string {
   return text.replaceAll('$$', '$');
 }
 
-/** The place of a file or directory of the project in the bundle: its own path, otherwise below `parent/` or with a number. */
-export function bundlePathOf(path: string, { paths }: Pick<ImportWork, 'paths'>): string {
-  const known = paths.get(path);
-  if (known !== undefined) return known;
+/** A name that is not taken: as it is, otherwise with a number. */
+export function freeName(plain: string, taken: readonly string[]): string {
+  let name = plain;
+  for (let count = 2; taken.includes(name); count++) name = `${plain}-${count}`;
+  return name;
+}
+
+/**
+ * Brings a file, or files of a directory, along; its path in the bundle: its own one, otherwise below `parent/` or with a
+ * number.
+ */
+export function bring(path: string, { paths, copies }: ImportWork, files: readonly Pick<TreeFile, 'path'>[]): string {
   const plain = path === '.' ? 'project' : path.replace(/^(\.\.\/)+/, 'parent/');
-  const taken = new Set(['manifest.json', ...paths.values()]);
-  let candidate = plain;
-  for (let count = 2; taken.has(candidate); count++) candidate = `${plain}-${count}`;
-  paths.set(path, candidate);
-  return candidate;
+  const into = paths.get(path) ?? freeName(plain, ['manifest.json', ...paths.values()]);
+  paths.set(path, into);
+  for (const file of files) copies.set(joinPath(into, file.path), joinPath(path, file.path));
+  return into;
 }
 
 /** Brings a file along; its path in the bundle. */
 export function bringFile(path: string, work: ImportWork): string {
-  const into = bundlePathOf(path, work);
-  work.copies.set(into, path);
-  return into;
-}
-
-/** Brings files of a directory along; its path in the bundle. */
-export function bringDirectory(path: string, files: readonly TreeFile[], work: ImportWork): string {
-  const into = bundlePathOf(path, work);
-  for (const file of files) work.copies.set(`${into}/${file.path}`, joinPath(path, file.path));
-  return into;
+  return bring(path, work, [{ path: '' }]);
 }
 
 /** Whether a file is a `.env` or holds a secret, so that it is not part of a bundle, unless `--variable FILE` denies it. */

@@ -1,10 +1,11 @@
 import { printable } from '../../core/text.rules.ts';
 import { isUnseen, normalizeHostPath } from '../policy/policyHost.rules.ts';
 import {
-  bringDirectory,
+  bring,
   bringFile,
   change,
   type Effect,
+  freeName,
   type ImportWork,
   isKeyFile,
   joinPath,
@@ -119,12 +120,6 @@ function secretOf(path: string, { model, register, secretSources }: ImportWork):
   return { name: known?.[0] ?? freeName(plain, Object.keys(model.secrets)), variable };
 }
 
-function freeName(plain: string, taken: readonly string[]): string {
-  let name = plain;
-  for (let count = 2; taken.includes(name); count++) name = `${plain}-${count}`;
-  return name;
-}
-
 /** Brings mounted files along, and makes named volumes of directories that hold data. */
 export function replaceMounts(work: ImportWork): void {
   const binds = bindsOf(work);
@@ -176,7 +171,7 @@ function bringMountedDirectory(bind: Bind, path: string, dataPaths: ReadonlySet<
     change(work, place, [`${shown} comes along (files: ${open.length})`, 'it is configuration']);
     const hasPlace = (target: string) => open.some((file) => `${file.path}/`.startsWith(`${target}/`));
     onlyRead(bind, path, targetsBelow(bind).every(hasPlace));
-    mount.source = `./${bringDirectory(path, open, work)}`;
+    mount.source = `./${bring(path, work, open)}`;
   }
 }
 

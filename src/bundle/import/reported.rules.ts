@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type AppliedEffect, applyEffect, type ImportReport, masked, type Reported } from './importWork.rules.ts';
-import { isPart, mapTexts, type Model, type Part, sections, withoutAdditions } from './model.rules.ts';
+import { isPart, mapTexts, type Model, type Part, withoutAdditions } from './model.rules.ts';
 
 /** Where two projects differ for compose, and the values where they may be shown. */
 export type Difference = Reported;
@@ -28,34 +28,22 @@ export function unreportedDifferences(
 }
 
 /**
- * Applies an effect, and returns what it changes although its row in the report does not name it: by its place, or by a
- * word for another key of the same part, or for a new part.
+ * Applies an effect, and returns what it changes although its row in the report does not name it: by its place, which for
+ * mounts is one of them, or by a word for another key of the same part, or for a new part.
  */
 export function unnamedChanges(model: Model, applied: AppliedEffect): Difference[] {
   const before = mapTexts(model, (text) => text) as Model;
   applyEffect(model, applied);
   const words = new Set(applied.what.split(/[\s,;:]+/));
-  const paths = changedPaths(before, model);
-  const ofMounts = paths.filter(([section, , key]) => section === 'services' && key === 'volumes');
-  return paths.flatMap((path) => {
-    const [section = '', name = '', ...keys] = path;
-    const [owner, key] = [`${section.slice(0, -1)} ${name}`, keys.join('.')];
+  return changesBetween(before, model).flatMap(({ owner, keys, left, right }) => {
+    const [first = owner.slice(owner.indexOf(' ') + 1)] = keys;
     const isOwn = owner === applied.owner;
-    const isAtPlace = isOwn && `${key}.`.startsWith(`${applied.key}.`) && ofMounts.indexOf(path) < 1;
-    const isNew = !(name in before[section as keyof Model]);
-    const isNamed = isAtPlace || ((isOwn || isNew) && words.has(isOwn ? (keys[0] ?? '') : name));
-    return isNamed ? [] : [{ owner, key, what: `is changed, and the report says only: ${applied.what}` }];
+    const isOneItem = first !== 'volumes' || itemsOnlyIn(left, right).length < 2;
+    const isAtPlace = isOwn && isOneItem && `${keys.join('.')}.`.startsWith(`${applied.key}.`);
+    const isNew = keys.length === 0 && left === undefined;
+    if (isAtPlace || ((isOwn || isNew) && words.has(first))) return [];
+    return [{ owner, key: keys.join('.'), what: `is changed, and the report says only: ${applied.what}` }];
   });
-}
-
-/** Paths at which two values differ, as deep as both have mappings; that of a list once for each item that it loses. */
-function changedPaths(left: unknown, right: unknown, path: readonly string[] = []): (readonly string[])[] {
-  if (isDeepStrictEqual(left, right)) return [];
-  if (isPart(left) && isPart(right))
-    return keysOf(left, right).flatMap((key) => changedPaths(left[key], right[key], [...path, key]));
-  const isKept = (item: unknown) => Array.isArray(right) && right.some((other) => isDeepStrictEqual(item, other));
-  const lost = Array.isArray(left) ? left.filter((item) => !isKept(item)) : [];
-  return [path, ...lost.slice(1).map(() => [...path])];
 }
 
 function isPartOf(key: string, reported: string): boolean {
@@ -64,32 +52,39 @@ function isPartOf(key: string, reported: string): boolean {
 
 /** Each difference between two models, as deep as both have mappings. */
 export function differencesOf(one: Model, other: Model): Difference[] {
-  return sections.flatMap((section) =>
-    keysOf(one[section], other[section]).flatMap((name) => {
-      const owner = `${section.slice(0, -1)} ${name}`;
-      const [left, right] = [one[section][name], other[section][name]];
-      return left === undefined || right === undefined
-        ? [{ owner, key: '', what: `is only in the ${left === undefined ? 'bundle' : 'project'}` }]
-        : partDifferences([left, right], owner, []);
-    }),
-  );
+  return changesBetween(one, other).map(({ owner, keys, left, right }) => {
+    if (keys.length === 0)
+      return { owner, key: '', what: `is only in the ${left === undefined ? 'bundle' : 'project'}` };
+    const what = openKeys.has(keys[0] ?? '') ? shownDifference(left, right) : 'differs from the project';
+    return { owner, key: keys.join('.'), what: masked(what) };
+  });
 }
 
-function partDifferences([left, right]: [unknown, unknown], owner: string, path: readonly string[]): Difference[] {
+interface Change {
+  owner: string;
+  keys: readonly string[];
+  left: unknown;
+  right: unknown;
+}
+
+function changesBetween(left: unknown, right: unknown, path: readonly string[] = []): Change[] {
   if (isDeepStrictEqual(left, right)) return [];
   if (isPart(left) && isPart(right))
-    return keysOf(left, right).flatMap((key) => partDifferences([left[key], right[key]], owner, [...path, key]));
-  const what = openKeys.has(path[0] ?? '') ? shownDifference(left, right) : 'differs from the project';
-  return [{ owner, key: path.join('.'), what: masked(what) }];
+    return keysOf(left, right).flatMap((key) => changesBetween(left[key], right[key], [...path, key]));
+  const [section = '', name = '', ...keys] = path;
+  return [{ owner: `${section.slice(0, -1)} ${name}`, keys, left, right }];
+}
+
+function itemsOnlyIn(list: unknown, other: unknown): unknown[] {
+  if (!Array.isArray(list) || !Array.isArray(other)) return [];
+  return list.filter((item) => !other.some((each) => isDeepStrictEqual(item, each)));
 }
 
 function shownDifference(left: unknown, right: unknown): string {
   const shown = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value));
   if (!Array.isArray(left) || !Array.isArray(right))
     return `is ${shown(left)} in the project, ${shown(right)} in the bundle`;
-  const without = (one: unknown[], others: unknown[]) =>
-    one.filter((item) => !others.some((other) => isDeepStrictEqual(item, other)));
-  const sides = { project: without(left, right), bundle: without(right, left) };
+  const sides = { project: itemsOnlyIn(left, right), bundle: itemsOnlyIn(right, left) };
   const lines = Object.entries(sides).flatMap(([side, items]) =>
     items.length === 0 ? [] : [`${items.map(shown).join(', ')} is only in the ${side}`],
   );

@@ -1,3 +1,5 @@
+import tokenRules from './secretTokens.json' with { type: 'json' };
+
 /** Whether the name of a variable says that its value is a secret. */
 export function isSecretName(name: string): boolean {
   const words = wordsOf(name);
@@ -99,60 +101,8 @@ function isSecretFile(path: string, text: string): boolean {
 
 const settingsFile = /\.(conf|cnf|cfg|ini|toml|ya?ml|json|properties|env|sh|sql|acl|hcl)$|(^|\/)[^/.]+$/i;
 
-/**
- * Tokens of services, each with a name for its variable. The rules of gitleaks 8.30 (MIT, config/gitleaks.toml) that need
- * no words around the token, some joined; the rules for Docker, Discord and Tailscale are from their documentation.
- */
-const tokens: readonly [name: string, pattern: string][] = [
-  ['AGE_KEY', 'AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}'],
-  ['ALIBABA_KEY', 'LTAI[A-Za-z0-9]{20}'],
-  ['ANTHROPIC_API_KEY', String.raw`sk-ant-(?:api|admin)\d\d-[\w-]{80,120}`],
-  ['ARTIFACTORY_TOKEN', '(?:AKCp[A-Za-z0-9]{69}|cmVmd[A-Za-z0-9]{59})'],
-  ['ATLASSIAN_TOKEN', String.raw`ATATT3[\w=-]{100,200}`],
-  ['AWS_ACCESS_KEY_ID', '(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}'],
-  ['AZURE_CLIENT_SECRET', String.raw`[\w~.]{3}\dQ~[\w~.-]{31,34}`],
-  ['BREVO_API_KEY', 'xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}'],
-  ['CLOUDFLARE_KEY', String.raw`v1\.0-[a-f0-9]{24}-[a-f0-9]{146}`],
-  ['DATABRICKS_TOKEN', String.raw`dapi[a-f0-9]{32}(?:-\d)?`],
-  ['DIGITALOCEAN_TOKEN', 'do[opr]_v1_[a-f0-9]{64}'],
-  ['DISCORD_WEBHOOK', String.raw`(?<=discord(?:app)?\.com/api/webhooks/)\d+/[\w-]{60,80}`],
-  ['DOCKER_HUB_TOKEN', String.raw`dckr_[op]at_[\w-]{20,60}`],
-  ['DOPPLER_TOKEN', String.raw`dp\.pt\.[A-Za-z0-9]{43}`],
-  ['DYNATRACE_TOKEN', String.raw`dt0c01\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}`],
-  ['FLY_TOKEN', String.raw`(?:fo1_[\w-]{43}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{100,900}={0,3})`],
-  ['GITHUB_TOKEN', String.raw`(?:gh[pousr]_[A-Za-z0-9]{36,251}|github_pat_\w{82})`],
-  ['GITLAB_TOKEN', String.raw`gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[\w-]{20,64}`],
-  ['GOOGLE_API_KEY', String.raw`AIza[\w-]{35}`],
-  ['GRAFANA_TOKEN', '(?:glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}|glc_[A-Za-z0-9+/]{32,400}={0,3})'],
-  ['HUGGING_FACE_TOKEN', '(?:hf_|api_org_)[A-Za-z0-9]{34,40}'],
-  ['JWT', String.raw`ey[A-Za-z0-9]{17,500}\.ey[\w/\\-]{17,4000}\.[\w/\\-]{10,1000}={0,2}`],
-  ['LINEAR_API_KEY', 'lin_api_[A-Za-z0-9]{40}'],
-  ['MAXMIND_LICENSE_KEY', '[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk'],
-  ['NEW_RELIC_KEY', 'NR(?:AK|II)-[A-Za-z0-9-]{27,32}'],
-  ['NOTION_TOKEN', 'ntn_[0-9]{11}[A-Za-z0-9]{35}'],
-  ['NPM_TOKEN', 'npm_[A-Za-z0-9]{36}'],
-  ['ONEPASSWORD_TOKEN', 'ops_eyJ[A-Za-z0-9+/]{250,2000}={0,3}'],
-  ['OPENAI_API_KEY', String.raw`sk-[\w-]{20,100}T3BlbkFJ[\w-]{20,100}`],
-  ['OPENSHIFT_TOKEN', String.raw`sha256~[\w-]{43}`],
-  ['PERPLEXITY_API_KEY', 'pplx-[A-Za-z0-9]{48}'],
-  ['PLANETSCALE_TOKEN', String.raw`pscale_(?:tkn|oauth|pw)_[\w=.-]{32,64}`],
-  ['POSTMAN_API_KEY', 'PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}'],
-  ['PULUMI_TOKEN', 'pul-[a-f0-9]{40}'],
-  ['PYPI_TOKEN', String.raw`pypi-AgEIcHlwaS5vcmc[\w-]{50,1000}`],
-  ['RUBYGEMS_API_KEY', 'rubygems_[a-f0-9]{48}'],
-  ['SENDGRID_API_KEY', String.raw`SG\.[\w=.-]{66}`],
-  ['SENTRY_TOKEN', String.raw`sntry[su]_[\w+/=-]{43,500}`],
-  ['SHOPIFY_TOKEN', 'shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}'],
-  ['SLACK_TOKEN', String.raw`(?:xox[abeoprs](?:\.xox[bp])?-[\w-]{10,250}|xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+)`],
-  ['SLACK_WEBHOOK', '(?<=hooks\\.slack\\.com/(?:services|workflows|triggers)/)[A-Za-z0-9+/]{43,56}'],
-  ['SQUARE_TOKEN', String.raw`(?:EAAA|sq0atp-)[\w-]{22,60}`],
-  ['STRIPE_KEY', '[rs]k_(?:test|live|prod)_[A-Za-z0-9]{10,99}'],
-  ['TAILSCALE_KEY', String.raw`tskey-[a-z]+-\w{8,20}-\w{20,64}`],
-  ['TELEGRAM_TOKEN', String.raw`\d{5,16}:A[\w-]{34}`],
-  ['TERRAFORM_TOKEN', String.raw`[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}`],
-  ['TWILIO_API_KEY', 'SK[0-9a-f]{32}'],
-  ['VAULT_TOKEN', String.raw`(?:hvs|hvb)\.[\w-]{90,300}`],
-];
+/** Patterns of the tokens of services by the names of their variables. */
+const tokens = Object.entries(tokenRules.patterns);
 
 const token = new RegExp(
   String.raw`(?<![A-Za-z0-9_-])(?:${tokens.map(([, pattern]) => `(${pattern})`).join('|')})(?![A-Za-z0-9])`,

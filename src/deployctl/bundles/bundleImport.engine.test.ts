@@ -54,7 +54,7 @@ it('makes a packed bundle, and reports its changes and requirements, but no secr
     '  service web: environment.API_KEY: is ${API_KEY} now: ',
     '  TAG=1.29\n',
     '  deployctl secret set eu-1 shop-api-key --field api_key   # API_KEY\n',
-    '  policy:\n    permit:\n      binds: ["/srv/shop"]\n      engine_socket: [web]\n',
+    '  policy:\n    permit:\n      binds: [/srv/shop]\n      engine_socket: [web]\n',
     '\nnothing is refused with these permits\n',
   ])
     expect(stdout).toContain(words);

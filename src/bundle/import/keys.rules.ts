@@ -1,33 +1,60 @@
 import { printable, visible } from '../../core/text.rules.ts';
 import { modeOf } from '../policy/effect.rules.ts';
+import { isUnseen, normalizeHostPath } from '../policy/policyHost.rules.ts';
 import { durationSeconds, maxGracePeriod_s } from '../policy/quantities.rules.ts';
-import { change, type Effect, type ImportWork, leaveUndecided, partsOf } from './importWork.rules.ts';
+import { isPrivateSubnet } from '../policy/topLevel.rules.ts';
+import {
+  change,
+  type Effect,
+  type ImportWork,
+  joinPath,
+  leaveUndecided,
+  type NamedPart,
+  partsOf,
+} from './importWork.rules.ts';
 import { type Part, listAt, partAt, removeKeys, textAt } from './model.rules.ts';
+import { directoryUse } from './mounts.rules.ts';
 
-/** Replaces keys of services that no host does as they are written, or that have no effect on one host. */
-export function replaceServiceKeys(work: ImportWork): void {
-  for (const { part, owner } of partsOf(work))
-    for (const [key, find] of rules) {
-      const [what, why, effect] = find(part, work) ?? [];
-      if (what !== undefined && why !== undefined) change(work, { owner, key }, [what, why], effect);
-    }
+/** Replaces keys that no host does as they are written, or that have no effect on one host. */
+export function replaceKeys(work: ImportWork): void {
+  for (const section of ['volumes', 'networks', 'services'] as const)
+    for (const named of partsOf(work, section))
+      for (const [key, find] of rules[section]) {
+        const [what, why, effect] = find(named.part, work, named) ?? [];
+        if (what !== undefined && why !== undefined) change(work, { owner: named.owner, key }, [what, why], effect);
+      }
 }
 
 /** Finds the new value of a key, the reason, and the effect; null if the key stays. */
-type Rule = (part: Part, work: ImportWork) => [what: string, why: string, effect: Effect] | null;
+type Rule = (part: Part, work: ImportWork, named: NamedPart) => [what: string, why: string, effect: Effect] | null;
 
-const rules: readonly [key: string, find: Rule][] = [
-  ['profiles', withoutEmptyProfiles],
-  ['network_mode', (part) => (part['network_mode'] === 'bridge' ? ownNetwork : null)],
-  ...['network_mode', 'pid', 'ipc'].map((key): [string, Rule] => [key, (part, work) => ownNamespace(key, part, work)]),
-  ['runtime', (part) => (part['runtime'] === 'nvidia' ? reservedGpus : null)],
-  ['stop_grace_period', withShorterStop],
-  ['logging', withoutLogDriver],
-  ['cpu_count', (part) => leftOut(part, 'cpu_count', 'only Windows has it')],
-  ['cpu_percent', (part) => leftOut(part, 'cpu_percent', 'only Windows has it')],
-  ['deploy.restart_policy.max_attempts', withoutAttempts],
-  ['deploy.placement.max_replicas_per_node', withoutReplicasPerNode],
-];
+const rules: Readonly<Record<'services' | 'volumes' | 'networks', readonly [key: string, find: Rule][]>> = {
+  volumes: [
+    ['driver', withoutPersistDriver],
+    ['driver_opts', withoutOwnDirectory],
+    ['external', fromOutside],
+  ],
+  networks: [
+    ['driver', withoutOverlay],
+    ['driver_opts', withoutBridgeName],
+    ['external', fromOutside],
+  ],
+  services: [
+    ['profiles', withoutEmptyProfiles],
+    ['network_mode', (part) => (part['network_mode'] === 'bridge' ? ownNetwork : null)],
+    ...['network_mode', 'pid', 'ipc'].map((key): [string, Rule] => [
+      key,
+      (part, work) => ownNamespace(key, part, work),
+    ]),
+    ['runtime', (part) => (part['runtime'] === 'nvidia' ? reservedGpus : null)],
+    ['stop_grace_period', withShorterStop],
+    ['logging', withoutLogDriver],
+    ['cpu_count', (part) => leftOut(part, 'cpu_count', 'only Windows has it')],
+    ['cpu_percent', (part) => leftOut(part, 'cpu_percent', 'only Windows has it')],
+    ['deploy.restart_policy.max_attempts', withoutAttempts],
+    ['deploy.placement.max_replicas_per_node', withoutReplicasPerNode],
+  ],
+};
 
 function leftOut(part: Part, path: string, why: string): ReturnType<Rule> {
   const keys = path.split('.');
@@ -167,4 +194,112 @@ export function replaceBuilds(work: ImportWork): void {
     if (part['image'] === undefined) leaveUndecided(work, { owner, key: 'build' }, [built, cure]);
     else change(work, { owner, key: 'build' }, [what, built], (service) => removeKeys(service, 'build', 'develop'));
   }
+}
+
+/** A host permits directories, but no drivers. */
+function withoutPersistDriver(part: Part): ReturnType<Rule> {
+  const device = textAt(partAt(part, 'driver_opts'), 'mountpoint');
+  if (part['driver'] !== 'local-persist' || device === '') return null;
+  const told = `local-persist is a bind of ${printable(device)} by driver_opts now`;
+  const bind = { driver: 'local', driver_opts: { type: 'none', o: 'bind', device } };
+  return [told, 'a host permits directories, but no drivers', (volume) => Object.assign(volume, bind)];
+}
+
+/** Directories of the project, of a home directory and of `/tmp` become volumes of the engine. */
+function withoutOwnDirectory(part: Part, work: ImportWork, { owner }: NamedPart): ReturnType<Rule> {
+  const options = partAt(part, 'driver_opts');
+  const device = textAt(options, 'device');
+  const isBind = textAt(options, 'o').split(',').includes('bind') && device !== '' && !device.includes('$');
+  if (!isBind || (device.startsWith('/') && !isUnseen(normalizeHostPath(device)))) return null;
+  const path = joinPath('.', device);
+  const isDirectory = !/^[/~]/.test(device) && work.tree.kindOf(path) === 'directory';
+  const isConfig = isDirectory && directoryUse(work.tree.filesBelow(path), '') === 'config';
+  const told = `${printable(device)} is a volume of the engine now, with its driver`;
+  if (!isConfig) return [told, 'copy what is there into it', withoutDriver];
+  const open: [string, string] = [`${printable(device)} holds configuration`, 'mount it by its path instead'];
+  leaveUndecided(work, { owner, key: 'driver_opts' }, open);
+  return null;
+}
+
+const withoutDriver: Effect = (part) => removeKeys(part, 'driver', 'driver_opts');
+
+function withoutOverlay(part: Part): ReturnType<Rule> {
+  const told = `overlay is left out${'driver_opts' in part ? ', with its driver_opts' : ''}`;
+  const why = 'a bundle runs on one host, which is not a swarm';
+  return part['driver'] === 'overlay' ? [told, why, withoutDriver] : null;
+}
+
+const bridgeName = 'com.docker.network.bridge.name';
+
+function withoutBridgeName(part: Part): ReturnType<Rule> {
+  const effect: Effect = (network) => removeKeys(partAt(network, 'driver_opts'), bridgeName);
+  const told = `${bridgeName} is left out`;
+  return bridgeName in partAt(part, 'driver_opts')
+    ? [told, 'no host permits it; the engine names the bridge', effect]
+    : null;
+}
+
+/**
+ * Takes volumes and networks that no host permits to a bundle from outside the project, such as shares and networks on
+ * a device of the host. Their operator creates them, and permits them by the names that compose gave them.
+ */
+function fromOutside(part: Part, work: ImportWork, { name, owner }: NamedPart): ReturnType<Rule> {
+  const [kind = ''] = owner.split(' ');
+  const isOfHost = kind === 'volume' ? isShare(part) : isHostNetwork(part);
+  const isKept = kind === 'volume' && work.choices.keepVolumes && !isNewVolume(name, part, work);
+  if (part['external'] === true || !(isOfHost || isKept)) return null;
+  const own = nameIn(work.choices.projectName, name, part);
+  const lost = Object.keys(part).filter((key) => key !== 'name');
+  const without = lost.length === 0 ? '' : `, without ${lost.join(', ')}`;
+  const what = `is the ${kind} with the name ${printable(own)} from outside the project now${without}`;
+  const effect: Effect = (resource) => {
+    removeKeys(resource, ...Object.keys(resource));
+    Object.assign(resource, { name: own, external: true });
+  };
+  return isOfHost
+    ? [`${what}; make it there as the project has it (docker ${kind} create)`, ofHost, effect]
+    : [what, 'it has the data of the running project', effect];
+}
+
+const ofHost = 'no host permits its driver, options or addresses to a bundle';
+
+/** The name that compose gives a part of a project. */
+function nameIn(project: string, name: string, part: Part = {}): string {
+  return textAt(part, 'name') || `${project}_${name}`;
+}
+
+/** Whether a volume is neither the engine's own, nor one in memory, nor a directory. */
+function isShare(part: Part): boolean {
+  const type = textAt(partAt(part, 'driver_opts'), 'type') || 'tmpfs';
+  return !/^(local)?$/.test(textAt(part, 'driver')) || !/^(tmpfs|none)$/.test(type);
+}
+
+function isHostNetwork(part: Part): boolean {
+  const subnets = listAt<Part>(partAt(part, 'ipam'), 'config').map((config) => textAt(config, 'subnet'));
+  const isOpen = subnets.some((subnet) => subnet !== '' && !subnet.includes('$') && !isPrivateSubnet(subnet));
+  return isOpen || /^(macvlan|ipvlan)$/.test(textAt(part, 'driver'));
+}
+
+/** Whether the running project has no volume of this name, or one in memory. */
+function isNewVolume(name: string, part: Part, { volumes }: ImportWork): boolean {
+  return [...volumes.values()].includes(name) || partAt(part, 'driver_opts')['type'] === 'tmpfs';
+}
+
+/** Finds volumes and networks whose names change with the name of the project, and directories that became volumes. */
+export function findRenamed(work: ImportWork): void {
+  const { tree, choices, report, volumes } = work;
+  const project = `deployd-${choices.env}`;
+  for (const [section, kind] of [
+    ['volumes', 'volume'],
+    ['networks', 'network'],
+  ] as const)
+    for (const { name, part } of partsOf(work, section)) {
+      if ('name' in part || 'external' in part || isNewVolume(name, part, work)) continue;
+      // Every project has a network with this name, which others seldom join.
+      if (name === 'default' && Object.keys(part).length === 0) continue;
+      report.renamed.push({ kind, from: nameIn(choices.projectName, name), to: nameIn(project, name) });
+    }
+  for (const [path, name] of volumes)
+    if (path.startsWith('~') || (!path.startsWith('/') && tree.kindOf(path) === 'directory'))
+      report.renamed.push({ kind: 'directory', from: path, to: nameIn(project, name) });
 }
