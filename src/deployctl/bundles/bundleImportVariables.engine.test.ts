@@ -120,6 +120,107 @@ describe('a project that other tools read wrongly', () => {
     expect([exit, compose]).toEqual([0, { services: { a: { image: 'x', ...expected } } }]);
   });
 
+  const [web, docker] = ['services: {a: {image: x, ', 'apps/web/docker-compose.yml'];
+  it.each<[string, Record<string, string>, Record<string, object>, string[]]>([
+    [
+      'the octal mode and the size of a tmpfs',
+      { 'compose.yaml': service('volumes: [{type: tmpfs, target: /c, tmpfs: {mode: 01777, size: 512000000}}]') },
+      { a: { volumes: [{ type: 'tmpfs', target: '/c', tmpfs: { mode: 0o1777, size: '512000000' } }] } },
+      [],
+    ],
+    [
+      'an env file beside a compose file in a subdirectory',
+      { [docker]: `${web} env_file: stack.env}}\n`, 'stack.env': 'A=root\n', 'apps/web/stack.env': 'A=web\n' },
+      { a: { environment: { A: 'web' } } },
+      ['-f', docker],
+    ],
+    [
+      'two services that extend the same one',
+      {
+        'compose.yaml': 'services: {a: {extends: {file: b/c.yaml, service: b}, environment: {P: "1"}}, z: {extends: {file: b/c.yaml, service: b}, environment: {P: "2"}}}\n',
+        'b/c.yaml': 'services: {b: {image: x, environment: [T=UTC], ports: ["80"]}}\n',
+      },
+      { a: { environment: { P: '1', T: 'UTC' }, ports: ['80'] }, z: { environment: { P: '2', T: 'UTC' }, ports: ['80'] } },
+      [],
+    ],
+    [
+      'ports that an override gives to one of the services with the same anchor',
+      {
+        'compose.yaml': 'services: {a: &a {image: x, init: true}, z: {<<: *a, command: [z]}}\n',
+        'compose.override.yaml': 'services: {a: {ports: ["8000:8080"]}}\n',
+      },
+      { a: { init: true, ports: ['8000:8080'] }, z: { init: true, command: ['z'] } },
+      [],
+    ],
+    [
+      'the value that the operator chooses, before .env and other env files',
+      {
+        'compose.yaml': service('env_file: [.env, stack.env]', 'environment: ["A=${A}", "B=${B}"]'),
+        ...{ '.env': 'A=env\nB=env\n', 'stack.env': 'A=stack\nB=stack\nD=stack\n' },
+      },
+      { a: { environment: { A: '${A}', B: '${B}', D: 'stack' } } },
+      ['--variable', 'A=ui'],
+    ],
+    [
+      'health checks without a command',
+      { 'compose.yaml': 'services: {a: {image: x, healthcheck: {disable: true}}, z: {image: x, healthcheck: {interval: 10s}}}\n' },
+      { a: { healthcheck: { disable: true } }, z: { healthcheck: { interval: '10s' } } },
+      [],
+    ],
+    [
+      'a range of ports for one of a container, and addresses of IPv6',
+      { 'compose.yaml': service('ports: ["127.0.0.1:6789-6799:8080", "[::1]:443:443/udp"]') },
+      {
+        a: {
+          ports: [
+            '127.0.0.1:6789-6799:8080',
+            { mode: 'ingress', host_ip: '::1', target: 443, published: '443', protocol: 'udp' },
+          ],
+        },
+      },
+      [],
+    ],
+    [
+      'a secret with capital letters, whose file is above the compose file',
+      { [docker]: `${web} secrets: [PAYER_SECRETS]}}\nsecrets: {PAYER_SECRETS: {file: ../payer.txt}}\n`, 'apps/payer.txt': 'a' },
+      { a: { secrets: ['PAYER_SECRETS'] } },
+      ['-f', docker],
+    ],
+    [
+      'two dollar signs and backticks in labels',
+      { 'compose.yaml': service('labels: ["t.to=$${1}://$${2}", "t.rule=Host(`a.b`)"]') },
+      { a: { labels: { 't.to': '$${1}://$${2}', 't.rule': 'Host(`a.b`)' } } },
+      [],
+    ],
+    [
+      'variables of values behind names with variables',
+      {
+        'compose.yaml': service(
+          'labels: ["t.${ROUTER:-mqtt}.rule=HostSNI(`${DOMAIN:?set it}`)", "x.${ROUTER:-mqtt}.auth=${AUTH_TOKEN}"]',
+          'environment: ["${PREFIX}_HOST=${DOMAIN}", "${PREFIX}_X=${AUTH_TOKEN}"]',
+        ),
+        '.env': 'DOMAIN=a.example\nAUTH_TOKEN=hunter2hunter2\nPREFIX=APP\n',
+      },
+      {
+        a: {
+          environment: { APP_HOST: '${DOMAIN}', APP_X: '${AUTH_TOKEN}' },
+          labels: { 't.mqtt.rule': 'HostSNI(`${DOMAIN}`)', 'x.mqtt.auth': '${AUTH_TOKEN}' },
+        },
+      },
+      [],
+    ],
+  ])('keeps also %s', async (_, files, expected, args) => {
+    const { exit, compose } = await bring(files, ...args);
+    const services = Object.entries(expected).map(([name, part]) => [name, { image: 'x', ...part }] as const);
+    expect([exit, (compose as { services: object }).services]).toEqual([0, Object.fromEntries(services)]);
+  });
+
+  it('refuses a mode that compose does not give to the file of a config, and names the cure', async () => {
+    const files = { 'compose.yaml': `${service('configs: [{source: c, mode: 0755}]')}configs: {c: {file: ./c.sh}}\n`, 'c.sh': 'a' };
+    const { exit, stdout } = await bring(files);
+    expect([exit, stdout]).toEqual([1, expect.stringContaining('configs.mode is refused on a host with compose')]);
+  });
+
   it('leaves a value open that only the env file of a service has, which compose does not use for variables', async () => {
     const { exit, stdout, compose } = await bring({
       ...{ 'compose.yaml': service('env_file: e.env', 'environment: {I: "${I}"}'), 'e.env': 'I=a\nJ=b\n' },
