@@ -164,10 +164,24 @@ function merged(values: Values, path: readonly string[], merging: Merging): unkn
   const parts = others.map((other) => (isPart(other) ? other : actual));
   leaveEmptyKeys(actual, parts[0] ?? {}, path, merging);
   const entries = Object.entries(actual).map(([key, value]): [string, unknown] => {
-    const inner = parts.map((part) => (key in part ? part[key] : value));
+    const keys = parts.map((part) => keyIn(part, key, actual, merging));
+    const [marked, ...rest] = parts.map((part, index) => part[keys[index] ?? key]);
+    const told: [string, string] = ['the variable in its name is written out', 'names of a bundle have no variables'];
+    if (keys[0] !== key) change(merging.work, placeOf([...path, key]), told);
+    const inner = [typeof value === 'object' ? (marked ?? value) : marked, ...rest.map((each) => each ?? value)];
     return [key, merged([value, ...inner] as Values, [...path, key], merging)];
   });
   return Object.fromEntries(entries);
+}
+
+/** The key of a part of another rendering that has markers in the places of variables in an actual key. */
+function keyIn(part: Part, key: string, actual: Part, merging: Merging): string {
+  if (key in part) return key;
+  const isLike = (other: string) => {
+    const texts = partsOf(other, merging).map((each) => (typeof each === 'string' ? escapeRegExp(each) : '[^]*'));
+    return !(other in actual) && texts.length > 1 && new RegExp(`^${texts.join('')}$`).test(key);
+  };
+  return Object.keys(part).find(isLike) ?? key;
 }
 
 /** Leaves keys to decide that compose leaves out, because a variable without a value is their value. */

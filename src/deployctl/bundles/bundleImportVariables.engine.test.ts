@@ -137,10 +137,14 @@ describe('a project that other tools read wrongly', () => {
     [
       'two services that extend the same one',
       {
-        'compose.yaml': 'services: {a: {extends: {file: b/c.yaml, service: b}, environment: {P: "1"}}, z: {extends: {file: b/c.yaml, service: b}, environment: {P: "2"}}}\n',
+        'compose.yaml':
+          'services: {a: {extends: {file: b/c.yaml, service: b}, environment: {P: "1"}}, z: {extends: {file: b/c.yaml, service: b}, environment: {P: "2"}}}\n',
         'b/c.yaml': 'services: {b: {image: x, environment: [T=UTC], ports: ["80"]}}\n',
       },
-      { a: { environment: { P: '1', T: 'UTC' }, ports: ['80'] }, z: { environment: { P: '2', T: 'UTC' }, ports: ['80'] } },
+      {
+        a: { environment: { P: '1', T: 'UTC' }, ports: ['80'] },
+        z: { environment: { P: '2', T: 'UTC' }, ports: ['80'] },
+      },
       [],
     ],
     [
@@ -163,7 +167,10 @@ describe('a project that other tools read wrongly', () => {
     ],
     [
       'health checks without a command',
-      { 'compose.yaml': 'services: {a: {image: x, healthcheck: {disable: true}}, z: {image: x, healthcheck: {interval: 10s}}}\n' },
+      {
+        'compose.yaml':
+          'services: {a: {image: x, healthcheck: {disable: true}}, z: {image: x, healthcheck: {interval: 10s}}}\n',
+      },
       { a: { healthcheck: { disable: true } }, z: { healthcheck: { interval: '10s' } } },
       [],
     ],
@@ -182,7 +189,10 @@ describe('a project that other tools read wrongly', () => {
     ],
     [
       'a secret with capital letters, whose file is above the compose file',
-      { [docker]: `${web} secrets: [PAYER_SECRETS]}}\nsecrets: {PAYER_SECRETS: {file: ../payer.txt}}\n`, 'apps/payer.txt': 'a' },
+      {
+        [docker]: `${web} secrets: [PAYER_SECRETS]}}\nsecrets: {PAYER_SECRETS: {file: ../payer.txt}}\n`,
+        'apps/payer.txt': 'a',
+      },
       { a: { secrets: ['PAYER_SECRETS'] } },
       ['-f', docker],
     ],
@@ -216,7 +226,10 @@ describe('a project that other tools read wrongly', () => {
   });
 
   it('refuses a mode that compose does not give to the file of a config, and names the cure', async () => {
-    const files = { 'compose.yaml': `${service('configs: [{source: c, mode: 0755}]')}configs: {c: {file: ./c.sh}}\n`, 'c.sh': 'a' };
+    const files = {
+      'compose.yaml': `${service('configs: [{source: c, mode: 0755}]')}configs: {c: {file: ./c.sh}}\n`,
+      'c.sh': 'a',
+    };
     const { exit, stdout } = await bring(files);
     expect([exit, stdout]).toEqual([1, expect.stringContaining('configs.mode is refused on a host with compose')]);
   });
