@@ -188,7 +188,7 @@ export function unescapeDollars(text: string): string {
   return text.replaceAll('$$', '$');
 }
 
-/** A name that is not taken: as it is, otherwise with a number. */
+/** A name that is not taken: unchanged, or with a number. */
 export function freeName(plain: string, taken: readonly string[]): string {
   let name = plain;
   for (let count = 2; taken.includes(name); count++) name = `${plain}-${count}`;

@@ -28,8 +28,8 @@ export function unreportedDifferences(
 }
 
 /**
- * Applies an effect, and returns what it changes although its row in the report does not name it: by its place, which for
- * mounts is one of them, or by a word for another key of the same part, or for a new part.
+ * Applies an effect, and returns what it changes although its row in the report does not name it. A row names its place,
+ * and by words other keys of the same part, and new parts. A row for mounts names one mount.
  */
 export function unnamedChanges(model: Model, applied: AppliedEffect): Difference[] {
   const before = mapTexts(model, (text) => text) as Model;
