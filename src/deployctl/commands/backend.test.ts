@@ -24,16 +24,14 @@ const create = async (...more: string[]) =>
 it('needs no environment where the token may see only one, and names all where it may see several', async () => {
   await at.admin.run('env create env-other');
   const words = ['host', 'create', '--site', 'berlin'];
-  expect(await at.admin.run(words)).toMatchObject({
-    exit: 2,
-    stderr: expect.stringMatching(
-      /^deployctl: ENV_REQUIRED: there are several environments: .*env-\d.*\n.*name one of them/,
-    ) as string,
-  });
-  expect(await at.limited.run(words)).toMatchObject({
-    exit: 2,
-    stderr: expect.stringContaining('ENV_REQUIRED: there is no environment yet') as string,
-  });
+  const refusal = async (by: typeof at.admin) => {
+    const { exit, stderr } = await by.run(words);
+    return `${exit} ${stderr}`;
+  };
+  expect(await refusal(at.admin)).toMatch(
+    /^2 deployctl: ENV_REQUIRED: there are several environments: .*env-\d.*\n.*name one of them/,
+  );
+  expect(await refusal(at.limited)).toContain('2 deployctl: ENV_REQUIRED: there is no environment yet');
   await at.admin.run('env create eu-1');
   expect(await at.limited.json(words)).toMatchObject({ env: 'eu-1' });
   expect(await at.limited.run('secret list')).toMatchObject({ exit: 0 });
@@ -232,10 +230,8 @@ it('shows what the host last reported', async () => {
   expect(stdout).toMatch(/^\d+s +refused +sha_changed +- +- +COMPOSE_REFUSED: service web: \ufffd\[31mbuild\n$/m);
   await host.report('applied', { detail: null, replaced: [{ service: 'web', order: 'stop-first', why: 'no key' }] });
   expect((await at.viewer.run(`backend show ${host.id}`)).stdout).toMatch(/ applied .*\n +web: stop-first: no key$/m);
-  const json = await at.viewer.json(`reports ${host.id} --limit 2`);
-  expect(json).toMatchObject({
-    reports: [{ outcome: 'applied' }, { outcome: 'refused', detail: 'service web: \u001b[31mbuild' }],
-  });
+  const { reports } = (await at.viewer.json(`reports ${host.id} --limit 2`)) as { reports: { detail: string }[] };
+  expect(reports.map(({ detail }) => detail)).toEqual([null, 'service web: \u001b[31mbuild']);
 });
 
 it('shows the hold of a host, and when its windows open', async () => {
@@ -313,7 +309,6 @@ it.each([
   ['backend create --env eu-1 --site x --transport pigeon', 2],
   ['backend create --env us-1 --site x', 1],
   ['backend list --state gone', 2],
-  ['backend list --sort env', 2],
   ['backend list --limit 0', 2],
 ] as const)('`%s` ends with %i', async (command, exit) => {
   expect(await at.admin.run(command)).toMatchObject({ exit, stdout: '', stderr: expect.stringMatching(/./) as string });
@@ -324,6 +319,5 @@ it('labels a backend, when it is created and later', async () => {
   expect(created).toMatchObject({ labels: { ring: 'canary', disk: 'ssd' } });
   expect((await at.viewer.run(`backend show ${id}`)).stdout).toMatch(/^labels {9}ring=canary disk=ssd$/m);
   expect(await at.admin.json(`backend label ${id} ring=late`)).toMatchObject({ labels: { ring: 'late' } });
-  expect(await at.admin.json(`backend label ${id}`)).toMatchObject({ labels: {} });
   expect(await at.admin.run(`backend label ${id} ring`)).toMatchObject({ exit: 2 });
 });

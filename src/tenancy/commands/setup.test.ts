@@ -143,7 +143,7 @@ describeIf(needsRoot, 'deployd-tenancy setup', () => {
         ...Array<string>(6).fill('kept'),
         'ready',
       ]);
-      const [program = '', ...words] = [...tenancyProgram, 'doctor', '--config', config];
+      const [program, ...words] = [...tenancyProgram, 'doctor', '--config', config];
       expect(spawnSync(program, words, { encoding: 'utf8' }).stdout).toMatch(/^secretstore +ok/m);
     } finally {
       await service.stop();

@@ -115,9 +115,8 @@ class Turns {
     this.#isAwaited = true;
     if (others === undefined && this.#left > 0) {
       this.#left--;
-      return begin();
-    }
-    if (others === undefined) this.#waiting.set(address, { works: [begin], notBefore: 0 });
+      begin();
+    } else if (others === undefined) this.#waiting.set(address, { works: [begin], notBefore: 0 });
     else others.works.push(begin);
   }
 
