@@ -36,7 +36,10 @@ export function addDeploy(program: Command, run: Run): void {
     .command('deploy')
     .description('Pack, push, sign, promote and wait, in one command; with --wave, roll out in waves')
     .argument('<bundle>', 'directory of a bundle or a compose project, archive, or digest of a pushed bundle')
-    .argument('[env]', 'name of the environment (default: as the bundle says; for a compose project, the only environment)')
+    .argument(
+      '[env]',
+      'name of the environment (default: as the bundle says; for a compose project, the only environment)',
+    )
     .option('--version <version>', versionOption)
     .option('--policy <file>', policyOption)
     .option('--sign-key <file>', 'private key (PEM) to sign the bundle with, if the environment requires signatures')
