@@ -64,6 +64,9 @@ export const SecretsDestroyAt = Nullable({
     'When the secrets of the environment will be destroyed, because its last host is retired; null if they will not be.',
 });
 
+/** Why a host defers changes. */
+export const Deferral = Type.Enum(['hold', 'window']);
+
 /** An object of a request, which has no other fields. */
 export function Body<Fields extends Record<string, TSchema>>(fields: Fields) {
   return Type.Object(fields, { additionalProperties: false });

@@ -138,7 +138,7 @@ function auditFilter(names: readonly string[], { query, setQuery }: Visit): Temp
         ${names.map((name) => html`<option .selected=${chosen === name}>${name}</option>`)}
       </select>
     </label>
-    ${text('actor', 'Who', 'the whole name')} ${text('act', 'Act', 'such as secret.set')}
+    ${text('actor', 'Who', 'the whole name')} ${text('act', 'Action', 'such as secret.set')}
     ${isAuditFiltered(query) ? html`<a class="button quiet" href=${hrefOf('audit')} data-keep>Clear</a>` : nothing}
   </form>`;
 }
@@ -153,7 +153,7 @@ export function auditTable(
   const columns: Column<AuditEntry>[] = [
     { heading: 'Time', cell: ({ at }) => fullTime(at, now) },
     { heading: 'Who', cell: ({ actor }) => link({ actor }, html`<span class="target">${actor}</span>`) },
-    { heading: 'Act', cell: ({ act }) => link({ act }, html`<code>${act}</code>`) },
+    { heading: 'Action', cell: ({ act }) => link({ act }, html`<code>${act}</code>`) },
     {
       heading: 'On what',
       cell: ({ act, target, env }) => html`<span class="target">${linkedIds(target, act, env)}</span>`,
@@ -176,9 +176,9 @@ export function auditTable(
     },
   ];
   const empty = isAuditFiltered(query)
-    ? emptyState('No act is like that. Clear the filter to see all.')
-    : emptyState('No act is in the log yet. The same in a shell:', 'deployctl audit');
-  return table({ caption: 'Acts', columns, rows: entries, keyOf: ({ id }) => String(id), empty });
+    ? emptyState('No action matches. Clear the filter to see all.')
+    : emptyState('No action is in the log yet. The same in a shell:', 'deployctl audit');
+  return table({ caption: 'Actions', columns, rows: entries, keyOf: ({ id }) => String(id), empty });
 }
 
 function auditPager(next: number | null, query: URLSearchParams): TemplateResult {

@@ -3,8 +3,17 @@ import { ApiError } from '../api/createApi.ts';
 import type { Bundle, NewRollback, Rollout, RolloutHosts, RolloutPreview, Webhook } from '../api/types.ts';
 import { type Column, table, waveTable } from '../components/lists.ts';
 import { emptyState, type Page, type Visit } from '../components/page.ts';
-import { browserZone, digest, facts, fullTime, rolloutBadge, timeAgo, toneBadge } from '../components/words.ts';
-import { hostName } from '../core/backends.rules.ts';
+import {
+  browserZone,
+  conditionBadge,
+  digest,
+  facts,
+  fullTime,
+  rolloutBadge,
+  timeAgo,
+  toneBadge,
+} from '../components/words.ts';
+import { deferralConditions, hostName } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import {
   gateWords,
@@ -292,7 +301,10 @@ function memberTable(
     { heading: 'Site', cell: ({ site }) => site },
     { heading: 'Status', cell: ({ status }) => statusCell(status) },
     { heading: 'Last seen', cell: ({ last_seen_at }) => (last_seen_at === null ? '–' : timeAgo(last_seen_at, now)) },
-    { heading: 'Deferred by', cell: ({ deferred_by }) => deferred_by ?? '–' },
+    {
+      heading: 'Paused by',
+      cell: ({ deferred_by }) => (deferred_by === null ? '–' : conditionBadge(deferralConditions[deferred_by])),
+    },
     {
       heading: 'Action',
       cell: (host) =>

@@ -12,6 +12,7 @@ interface AddOptions extends RevealOptions {
   env?: string;
   event?: string[] | false;
   format: string;
+  brief?: true;
 }
 
 /** `deployctl webhook list|add|remove|rotate|test|dead|redeliver`. */
@@ -62,6 +63,7 @@ function addAdd(webhook: Command, run: Run): void {
         .choices(webhookFormats)
         .default(webhookFormats[0]),
     )
+    .option('--brief', 'send neither the detail nor the output of a report')
     .action(run(createWebhook));
 }
 
@@ -79,7 +81,7 @@ async function listWebhooks(session: Session, _operands: [], { env }: { env?: st
     webhook.id,
     webhook.name,
     webhook.env ?? 'all',
-    webhook.format,
+    formatOf(webhook),
     webhook.origin,
     String(webhook.pending),
     String(webhook.dead),
@@ -91,19 +93,23 @@ async function listWebhooks(session: Session, _operands: [], { env }: { env?: st
   };
 }
 
+function formatOf({ format, brief }: Pick<Webhook, 'format' | 'brief'>): string {
+  return brief ? `${format}, brief` : format;
+}
+
 async function createWebhook(
   session: Session,
   [name]: [string],
-  { env, event = [...eventTypes], format, ...options }: AddOptions,
+  { env, event = [...eventTypes], format, brief, ...options }: AddOptions,
 ): Promise<Result> {
   requireDestination(session, options);
   const api = await session.api();
   const url = (await readValue(session.io, undefined, `URL of ${name}`)).trim();
-  const body = { name, env: env ?? null, events: event || [], format, url };
+  const body = { name, env: env ?? null, events: event || [], format, brief, url };
   const { secret, ...rest } = await api.call<CreatedWebhook>({ method: 'POST', path: '/v1/webhooks', json: body });
   const facts = formatFacts([
     ['webhook', rest.id],
-    ['to', `${rest.origin}, ${rest.format}`],
+    ['to', `${rest.origin}, ${formatOf(rest)}`],
     ['of', rest.env ?? 'all envs'],
     ['events', rest.events.join(' ') || 'none'],
   ]);

@@ -6,6 +6,7 @@ import { hostChanges } from './restore.rules.ts';
 import {
   backendStates,
   Body,
+  Deferral,
   EnvName,
   Labels,
   Limit,
@@ -24,7 +25,6 @@ export const BackendParams = Type.Object({ id: Uuid });
 
 const State = Type.Enum([...backendStates]);
 const Transport = Type.Enum(['sdk', 'proxy', 'system']);
-const Deferral = Type.Enum(['hold', 'window']);
 /** The same form as in the agent's configuration. */
 const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
 

@@ -90,6 +90,7 @@ describe('keys rewrap', () => {
           name: 'chat',
           env: null,
           format: 'standard',
+          brief: 0,
           events: '[]',
           origin: url,
           created_at: 1,

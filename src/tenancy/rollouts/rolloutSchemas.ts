@@ -4,7 +4,7 @@ import { rolloutBounds } from '../../api/rolloutPlan.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
 import { Bundle } from '../bundles/bundleSchemas.ts';
 import { overrideRollout, promotionConditions } from '../envs/envSchemas.ts';
-import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
+import { Body, Deferral, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../../api/commonSchemas.ts';
 
 const window = {
   days: Type.Immutable(
@@ -204,7 +204,7 @@ export const RolloutHosts = Type.Object(
           wave: Type.Integer({ description: 'From 1.' }),
           status: Type.Enum([...hostStatuses]),
           last_seen_at: Nullable(Timestamp),
-          deferred_by: Nullable(Type.String({ description: 'Why the host defers work: a hold or a window.' })),
+          deferred_by: Nullable({ ...Deferral, description: 'Why the host defers work.' }),
         },
         { title: 'RolloutHost' },
       ),

@@ -260,6 +260,8 @@ interface WebhookTable {
   env: string | null;
   events: Json<EventType[]>;
   format: WebhookFormat;
+  /** 1: its messages do not contain the detail and output of hosts. */
+  brief: number;
   /** The part of its URL that may be shown. */
   origin: string;
   /** Encrypted with the key file: the URLs of chat tools are credentials. */
@@ -565,7 +567,7 @@ export interface HostGroup {
 /** A host of a rollout, with the facts that decide its status. */
 export interface RolloutMember extends HostName, Omit<HostGroup, 'hosts'> {
   last_seen_at: number | null;
-  deferred_by: string | null;
+  deferred_by: Deferral | null;
 }
 
 interface RolloutTable {

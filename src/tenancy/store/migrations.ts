@@ -39,6 +39,7 @@ export const migrations: Record<string, Migration> = {
   '0034-own-authority': { up: createTlsCertificates },
   '0035-secretstore': { up: createSecretstore },
   '0036-troubles': { up: addTroubles },
+  '0037-brief-webhooks': { up: addBriefWebhooks },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -742,6 +743,14 @@ async function troubledAfter(db: Kysely<unknown>, after: string): Promise<{ id: 
     from backends where trouble is not null and id > ${after}) as troubled
     where body is not null order by id limit 100`.execute(db);
   return rows;
+}
+
+/** Webhooks whose messages do not contain the words of hosts. */
+async function addBriefWebhooks({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .alterTable('webhooks')
+    .addColumn('brief', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

@@ -29,7 +29,16 @@ import {
   updateWebhook,
   type WebhookBounds,
 } from '../store/webhooks.ts';
-import { eventOf, FLAP_MS, isRefusal, kindOf, type Occurrence, planDelivery, retryDelayMs } from './event.rules.ts';
+import {
+  eventOf,
+  FLAP_MS,
+  isRefusal,
+  kindOf,
+  type Occurrence,
+  planDelivery,
+  retryDelayMs,
+  withoutExcerpt,
+} from './event.rules.ts';
 import { type EndpointMessage, messageOf } from './message.rules.ts';
 
 /** Dependencies for sending a message to a webhook. */
@@ -240,7 +249,8 @@ export function sendEvent(
   { id, event, signal }: { id: string; event: WebhookEvent; signal: AbortSignal },
 ): Promise<Attempt> {
   const form = { format: webhook.format, source: deps.settings.public_url };
-  const messageTo = (target: string) => messageOf(event, { target, ...form });
+  const sent = webhook.brief === 1 ? withoutExcerpt(event) : event;
+  const messageTo = (target: string) => messageOf(sent, { target, ...form });
   return send(deps, webhook, { id, messageTo, answerBytes: 0, signal });
 }
 

@@ -117,6 +117,11 @@ export function excerptOf({ detail, output_tail }: Pick<Report, 'detail' | 'outp
   return { detail: said === '' ? null : shorten(said, excerptBounds.detail), output: output === '' ? null : output };
 }
 
+/** An event without the words of its host. */
+export function withoutExcerpt(event: WebhookEvent): WebhookEvent {
+  return { ...event, data: { ...event.data, detail: null, output: null } };
+}
+
 /** Lines of output beside a problem in lists. */
 const LISTED_LINES = 3;
 

@@ -16,6 +16,7 @@ const Format = Type.Enum([...webhookFormats], {
     'Format of its messages: `standard` sends the event itself, the others suit Slack and Mattermost, Teams or PagerDuty.',
 });
 const Env = Nullable(EnvName);
+const brief = 'True: its messages contain neither the detail nor the output of a report.';
 const DeliveryId = Type.String({ pattern: '^msg_[0-9a-f-]{36}$' });
 
 const webhook = {
@@ -24,6 +25,7 @@ const webhook = {
   env: Env,
   events: EventTypes,
   format: Format,
+  brief: Type.Boolean({ description: brief }),
   origin: Type.String({
     description: 'Origin of its URL; the rest is not shown, because it may contain a credential.',
   }),
@@ -53,6 +55,7 @@ export const NewWebhook = Body({
   env: Type.Union([EnvName, Type.Null()], { description: 'The environment whose events it gets; null for all.' }),
   events: EventTypes,
   format: Format,
+  brief: Type.Optional(Type.Boolean({ description: brief })),
   url: Type.String({
     maxLength: 2048,
     description: 'https, or http on loopback; for PagerDuty with the integration key as its parameter routing_key.',

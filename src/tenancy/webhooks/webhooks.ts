@@ -80,6 +80,7 @@ interface WebhookFields {
   env: string | null;
   events: EventType[];
   format: WebhookFormat;
+  brief?: boolean;
   url: string;
 }
 
@@ -155,7 +156,7 @@ function addressFault({ settings }: WebhookDependencies, url: URL): string | nul
 
 function rowOf(
   { sealer, clock }: WebhookDependencies,
-  { name, env, events, format, url }: WebhookFields,
+  { name, env, events, format, brief, url }: WebhookFields,
   { secret, actor }: { secret: string; actor: string },
 ): WebhookRow {
   const id = randomUUID();
@@ -164,6 +165,7 @@ function rowOf(
   return {
     ...{ id, name, env, format, ...sealed },
     events: JSON.stringify([...new Set(events)]),
+    brief: brief === true ? 1 : 0,
     origin: new URL(url).origin,
     sealed_previous_secret: null,
     previous_until: null,
@@ -185,7 +187,8 @@ function webhookView(row: WebhookRow, counts: DeliveryCounts): Webhook {
   const { id, name, env, format, origin, created_by, failures, error } = row;
   const events = JSON.parse(row.events) as EventType[];
   const created_at = toTime(row.created_at);
-  return { id, name, env, events, format, origin, created_at, created_by, failures, error, ...counts };
+  const brief = row.brief === 1;
+  return { id, name, env, events, format, brief, origin, created_at, created_by, failures, error, ...counts };
 }
 
 /** A dead letter's row as the API returns it. */
