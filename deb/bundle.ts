@@ -1,6 +1,6 @@
 import { rename } from 'node:fs/promises';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
-import { loadBrowserProgram } from '../src/tenancy/console/browserProgram.ts';
+import { loadBrowserProgram } from '../src/tenancy/http/servedPrograms.ts';
 import { stubPlugin } from './program/stubPlugin.ts';
 import { runScript } from './userError.ts';
 import { bundleWorker, consolePlugin, validatorPlugin, workerPlugin } from './program/plugins.ts';
@@ -77,7 +77,7 @@ export async function bundleProgram(entry: string, plugins: Plugin[] = []): Prom
   const text = outputFiles.map((file) => file.text).join('');
   const source = `(function(exports,require,module,__filename,__dirname){${escapeNonAscii(text)}\n})`;
   const files = Object.keys(metafile.inputs);
-  const isService = files.some((file) => file.endsWith('tenancy/console/browserProgram.ts'));
+  const isService = files.some((file) => file.endsWith('tenancy/http/servedPrograms.ts'));
   const browserFiles = isService ? (await loadBrowserProgram()).inputs : [];
   const workerFiles = isService ? (await bundleWorker(bundleOptions)).inputs : [];
   return { source, inputs: [...new Set([...files, ...browserFiles, ...workerFiles])].sort() };

@@ -261,6 +261,8 @@ settle_values() {
   transport=${transport:-$(configured transport)}
   tenancy_url=${tenancy_url:-$(configured tenancy_url)}
   secretstore_url=${secretstore_url:-$(configured secretstore_url)}
+  # The tenancy service may hand out the package, too.
+  service_ca=${tenancy_ca:-$(configured tenancy_ca)}
   state_dir=$(configured state_dir) grant_file=$(configured bootstrap_file)
   state_dir=${state_dir:-/var/lib/deployd} grant_file=${grant_file:-$config_dir/bootstrap.jwt}
   if [ -z "$source$base_url" ] && [ -f "$repository_file" ]; then source=repository; fi
@@ -588,6 +590,9 @@ request() {
         http:*) echo 'noproxy = "*"' ;;
         *) [ -z "$proxy" ] || printf 'proxy = "%s"\n' "$proxy" ;;
       esac
+      if [ -n "$service_ca" ] && [ "$(origin "$1")" = "$(origin "$tenancy_url")" ]; then
+        printf 'cacert = "%s"\n' "$service_ca"
+      fi
       if [ -n "$token" ] && [ "$(origin "$1")" = "$(origin "$base_url")" ]; then
         printf 'header = "DEPLOY-TOKEN: %s"\n' "$token"
       fi

@@ -36,7 +36,7 @@ const libraryOwners: Record<string, string[]> = {
   'lit-html': ['src/console/'],
   '@peculiar/asn1-schema': ['src/tenancy/keys/ownAuthority.ts'],
   '@peculiar/asn1-x509': ['src/tenancy/keys/ownAuthority.ts'],
-  esbuild: ['src/tenancy/console/browserProgram.ts'],
+  esbuild: ['src/tenancy/http/servedPrograms.ts'],
   '@aws-sdk/client-s3': ['src/tenancy/peers/bundleBucket.ts'],
   '@aws-sdk/s3-request-presigner': ['src/tenancy/peers/bundleBucket.ts'],
   kysely: ['src/tenancy/store/'],

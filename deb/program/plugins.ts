@@ -2,18 +2,21 @@ import { fileURLToPath } from 'node:url';
 import { Ajv, type ValidateFunction } from 'ajv';
 import standalone from 'ajv/dist/standalone/index.js';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
-import { loadBrowserProgram } from '../../src/tenancy/console/browserProgram.ts';
+import { loadBrowserProgram, loadHostScripts } from '../../src/tenancy/http/servedPrograms.ts';
 
 const schemaCompiler = new Ajv({ code: { source: true, esm: true } });
 const formats = fileURLToPath(import.meta.resolve('../../src/core/text.rules.ts'));
 
-/** Bundles the console at bundle time: the module that would do it when the service starts becomes its result. */
+/** Bundles the console and the scripts for hosts at bundle time: the module that would do it later becomes its results. */
 export const consolePlugin: Plugin = {
   name: 'console',
   setup: (bundler) => {
-    bundler.onLoad({ filter: /\/tenancy\/console\/browserProgram\.ts$/ }, async () => {
-      const program = JSON.stringify(await loadBrowserProgram());
-      return { contents: `export const loadBrowserProgram = async () => (${program});`, loader: 'js' };
+    bundler.onLoad({ filter: /\/tenancy\/http\/servedPrograms\.ts$/ }, async () => {
+      const programs = { loadBrowserProgram: await loadBrowserProgram(), loadHostScripts: await loadHostScripts() };
+      const lines = Object.entries(programs).map(
+        ([name, program]) => `export const ${name} = async () => (${JSON.stringify(program)});`,
+      );
+      return { contents: lines.join('\n'), loader: 'js' };
     });
   },
 };

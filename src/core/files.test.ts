@@ -57,6 +57,7 @@ it('no other module reads files', () => {
     'src/bundle/archive/pack.ts',
     'src/core/files.ts',
     'src/deployctl/core/files.ts',
+    'src/tenancy/backends/kit.ts',
     'src/tenancy/peers/bundleBucket.ts',
     'src/tenancy/peers/bundleStorage.ts',
   ]);

@@ -1,7 +1,7 @@
-import type { Backend, BackendDetails, Fleet } from '../../tenancy/backends/backendSchemas.ts';
+import type { Backend, BackendDetails } from '../../tenancy/backends/backendSchemas.ts';
 import type { BundleDiff } from '../../tenancy/bundles/bundleSchemas.ts';
 import type { ErrorBody } from '../../api/commonSchemas.ts';
-import type { Trouble } from '../../tenancy/envs/envSchemas.ts';
+import type { Fleet, Trouble } from '../../tenancy/envs/envSchemas.ts';
 import type { Caller } from '../../tenancy/people/peopleSchemas.ts';
 
 /** The answers of the API, by the schemas of the service. */
@@ -9,7 +9,6 @@ export type {
   Backend,
   BackendDetails,
   BackendList,
-  Fleet,
   HeldEnv,
   HeldHost,
   InstallKit,
@@ -20,7 +19,7 @@ export type {
   UnknownArchive,
 } from '../../tenancy/backends/backendSchemas.ts';
 export type { Bundle, BundleDiff, BundleList } from '../../tenancy/bundles/bundleSchemas.ts';
-export type { Env, EnvDetails, EnvList, Trouble } from '../../tenancy/envs/envSchemas.ts';
+export type { Env, EnvDetails, EnvList, Fleet, Trouble } from '../../tenancy/envs/envSchemas.ts';
 export type {
   AuditEntry,
   AuditLog,

@@ -27,15 +27,16 @@ import {
   formatHealth,
   formatTable,
   formatTime,
+  harmless,
   hostLabel,
   shortId,
   shortIdLength,
   shortSha,
 } from '../core/table.ts';
-import type { Backend, BackendDetails, HostCopy, PendingStep, SecretName } from '../core/types.ts';
+import type { Backend, BackendDetails, HostCode, HostCopy, PendingStep, SecretName } from '../core/types.ts';
 import { addBackendAccept, describeCopy, hostArgument } from './host.ts';
 
-/** `deployctl host list|show|create|label|lock|unlock|accept`; `backend` is the older name of the group. */
+/** `deployctl host list|show|add|create|label|lock|unlock|accept`; `backend` is the older name of the group. */
 export function addBackend(program: Command, run: Run): void {
   const backend = program.command('host').alias('backend').helpCommand(false).description('Manage hosts');
   addBackendList(backend, run);
@@ -55,6 +56,15 @@ export function addBackend(program: Command, run: Run): void {
     .option('--laptop', 'the host may be offline for a long time')
     .option('--label <name=value>', 'label to select hosts of a rollout by; repeatable', collectOption)
     .action(run(createBackend));
+  backend
+    .command('add')
+    .description('Print lines to paste on a new host, which install the agent and add the host')
+    .argument('<name>', 'name of the host; its record is created if there is none')
+    .argument('[env]', 'environment of the host (default: the only one)')
+    .option('--site <site>', 'location of a new host (default: its name)')
+    .option('--laptop', 'the new host may be offline for a long time')
+    .option('--yes', 'print lines that install a missing engine without asking')
+    .action(run(addHost));
   const label = backend
     .command('label')
     .description('Change labels of a host, or of all hosts that match filters')
@@ -80,6 +90,32 @@ async function createBackend(
   const body = { env: await envOf(session, env), site, laptop, transport, ...(label.length > 0 && { labels }) };
   const json = await api.call<BackendDetails>({ method: 'POST', path: '/v1/backends', json: body });
   return { json, text: formatBackend(json, session.nowMs) };
+}
+
+interface AddOptions {
+  site?: string;
+  laptop?: boolean;
+  yes?: boolean;
+}
+
+/** Only the lines go to standard output, so that they can be passed on to a shell. */
+async function addHost(
+  session: Session,
+  [name, env]: [string, string | undefined],
+  { yes, ...fields }: AddOptions,
+): Promise<Result> {
+  const api = await session.api();
+  const body = { env: await envOf(session, env), name, ...fields, ...(yes === true && { unattended: true }) };
+  const json = await api.call<HostCode>({ method: 'POST', path: '/v1/host-codes', json: body });
+  const { id, site, created, state, expires_at, packages } = json;
+  const what = created ? 'created' : `exists, ${state}; the lines replace its credentials`;
+  const notes = [
+    `host ${name} (${shortId(id)}, environment ${json.env}, site ${site}): ${what}`,
+    ...(packages.length > 0 ? [] : ['warning: the service has no package of deployd to hand out; see docs/setup.md']),
+    `on the host, paste these lines until ${formatTime(expires_at, session.nowMs)}; the one-time code in them is secret:`,
+  ];
+  session.io.stderr.write(`${notes.map(harmless).join('\n')}\n`);
+  return { json, text: json.lines.join('\n') };
 }
 
 interface NewBackendOptions {

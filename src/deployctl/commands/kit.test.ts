@@ -111,3 +111,34 @@ it('with --output and --json prints the object without credentials', async () =>
   expect(holdsCredential(stdout)).toBe(false);
   expect(JSON.parse(stdout)).toMatchObject({ id, command: kit.command });
 });
+
+describe('host add', () => {
+  const lines = [
+    'curl -o deployd-host.sh https://tenancy.deploy/v1/host.sh &&',
+    "  sh deployd-host.sh <<'END'",
+    'dhc_1',
+    'END',
+  ];
+  const added = { id, env: 'eu-1', site: 'berlin', state: 'created', created: true, packages: ['deployd_1_amd64.deb'] };
+  const code = { ...added, expires_at: '2026-11-26T12:00:00Z', lines };
+  const addHost = (...more: string[]) => deployctl(['host', 'add', 'berlin', ...more], { env: api.home.env });
+
+  it('prints only the lines to standard output, and about the host to standard error', async () => {
+    api.server.answerNext('call', { edit: () => code });
+    const { exit, stdout, stderr } = await addHost('eu-1', '--site', 'rack 1', '--yes');
+    expect({ exit, stdout }).toEqual({ exit: 0, stdout: `${lines.join('\n')}\n` });
+    expect(stderr).toMatch(/^host berlin \(0f8fad5b, environment eu-1, site berlin\): created\non the host, paste/);
+    const [request] = api.calls;
+    expect(request).toMatchObject({ method: 'POST', path: '/v1/host-codes' });
+    const fields = { env: 'eu-1', name: 'berlin', site: 'rack 1', unattended: true };
+    expect(JSON.parse(String(request?.body))).toEqual(fields);
+  });
+
+  it('says that credentials will be replaced, and that the service has no packages', async () => {
+    api.server.answerNext('call', { edit: () => ({ ...code, created: false, state: 'active', packages: [] }) });
+    const { stderr } = await addHost('eu-1');
+    expect(stderr).toContain(
+      'berlin): exists, active; the lines replace its credentials\nwarning: the service has no package',
+    );
+  });
+});

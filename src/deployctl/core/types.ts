@@ -21,7 +21,7 @@ import type {
 } from '../../tenancy/rollouts/rolloutSchemas.ts';
 import type { Secret, SecretVersion, SecretVersions } from '../../tenancy/secrets/secretSchemas.ts';
 
-export type { InstallKit, ReceivedReport, Retiring } from '../../tenancy/backends/backendSchemas.ts';
+export type { HostCode, InstallKit, ReceivedReport, Retiring } from '../../tenancy/backends/backendSchemas.ts';
 export type { ReceivedSignature } from '../../tenancy/bundles/bundleSchemas.ts';
 export type { HeldEnv, RestoreReview } from '../../tenancy/backends/backendSchemas.ts';
 export type { Session as PersonSession } from '../../tenancy/people/peopleSchemas.ts';

@@ -300,41 +300,34 @@ export const InstallKit = Type.Object(
 );
 export type InstallKit = Static<typeof InstallKit>;
 
-const EnvCounts = Type.Object(
-  {
-    name: EnvName,
-    production: Type.Boolean(),
-    desired_sha: Nullable(Sha256),
-    held_since: Nullable({ ...Timestamp, description: 'When a restore of the store held it.' }),
-    backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
-    behind: Type.Integer({ description: 'Hosts that do not run the desired bundle.' }),
-    sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report is not a success.' }),
-    cloned: Type.Integer({ description: 'Backends whose token two hosts use.' }),
-    differing: Type.Integer({ description: 'Hosts whose settings differ from the recorded ones.' }),
-    deferred: Type.Record(Type.String(), Type.Integer(), {
-      description: 'Number of hosts with deferred changes, by reason.',
-    }),
-    rollout: Nullable(
-      Type.Object(
-        { id: Uuid, state: Type.String() },
-        { title: 'RunningRollout', description: 'The rollout that is neither done nor aborted.' },
-      ),
-    ),
-  },
-  { title: 'EnvCounts' },
-);
+/** A host to add, and whether the lines that add it may ask questions. */
+export const NewHostCode = Body({
+  env: EnvName,
+  name: Type.String({
+    pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$',
+    description: 'Names the host in the environment; its record is created unless there is one.',
+  }),
+  site: Type.Optional({ ...Site, description: 'Used for a new record; default: the name.' }),
+  laptop: Type.Optional(Type.Boolean()),
+  unattended: Type.Optional(Type.Boolean({ description: 'The lines ask nothing.' })),
+});
+export type NewHostCode = Static<typeof NewHostCode>;
 
-/** A summary of the fleet. */
-export const Fleet = Type.Object(
+/** A one-time code, inside the lines that add a host. */
+export const HostCode = Type.Object(
   {
-    envs: Type.Array(EnvCounts),
-    agents: Type.Array(Type.Object({ version: Type.String(), hosts: Type.Integer() }, { title: 'AgentVersion' }), {
-      description: 'Hosts by the version of their agent, the newest first.',
-    }),
+    id: Uuid,
+    env: EnvName,
+    site: Type.String(),
+    state: State,
+    created: Type.Boolean({ description: 'Whether the record of the host is new.' }),
+    expires_at: Timestamp,
+    packages: Type.Array(Type.String(), { description: 'Packages of the agent that the service can hand out.' }),
+    lines: Type.Array(Type.String(), { description: 'For a shell on the host; one of them is the code.' }),
   },
-  { title: 'Fleet' },
+  { title: 'HostCode' },
 );
-export type Fleet = Static<typeof Fleet>;
+export type HostCode = Static<typeof HostCode>;
 
 const HeldHost = Type.Object(
   {

@@ -87,19 +87,28 @@ export async function createBackend(
   deps: BackendDependencies,
   { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: BackendFields },
 ): Promise<BackendDetails> {
-  const { env } = fields;
   const id = await deps.store.transaction().execute(async (work) => {
-    const row = await lockEnv(work, env);
+    const row = await lockEnv(work, fields.env);
     if (row === null) throw notFound('env');
-    const [end, now] = [await findSecretsEnd(work, env), deps.clock()];
-    if (end === 'destroying') throw secretsPending(env, end);
-    await chooseSecrets(work, row, { choice: null, now });
-    const created = await insertBackend(work, fields, now);
-    await addAuditEntry(work, auditEntry(deps, caller, { target: created, env }));
-    if (end === 'doomed') await addAuditEntry(work, auditEntry(deps, byService('secrets.keep'), { target: env, env }));
-    return created;
+    return addBackend(deps, work, { row, caller, fields });
   });
   return readBackend(deps, { operator, id });
+}
+
+/** Creates a backend in a locked environment, see `createBackend`; returns its id. */
+export async function addBackend(
+  deps: BackendDependencies,
+  work: Store,
+  { row, caller, fields }: { row: EnvRow; caller: AuditCaller; fields: BackendFields },
+): Promise<string> {
+  const { name: env } = row;
+  const [end, now] = [await findSecretsEnd(work, env), deps.clock()];
+  if (end === 'destroying') throw secretsPending(env, end);
+  await chooseSecrets(work, row, { choice: null, now });
+  const created = await insertBackend(work, fields, now);
+  await addAuditEntry(work, auditEntry(deps, caller, { target: created, env }));
+  if (end === 'doomed') await addAuditEntry(work, auditEntry(deps, byService('secrets.keep'), { target: env, env }));
+  return created;
 }
 
 /**

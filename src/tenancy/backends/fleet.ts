@@ -18,9 +18,9 @@ import {
 } from '../store/fleet.ts';
 import type { Store } from '../store/openStore.ts';
 import { announce } from '../webhooks/deliver.ts';
-import type { Trouble } from '../envs/envSchemas.ts';
+import type { Fleet, Trouble } from '../envs/envSchemas.ts';
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
-import type { Backend, Fleet } from './backendSchemas.ts';
+import type { Backend } from './backendSchemas.ts';
 import { groupTroubles, shareGroups, type TroubledHost } from './trouble.rules.ts';
 import { expectedSettings } from '../bundles/bundleList.ts';
 import { type BackendDependencies, backendView, type Promoted, silenceLimits } from './backendViews.ts';

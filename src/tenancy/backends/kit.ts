@@ -1,10 +1,19 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { nextBackend } from '../../../machines/backend.ts';
+import { isENOENT } from '../../core/errors.rules.ts';
+import { openRegularFile } from '../../core/files.ts';
+import { agentUnauthenticated, isAccepted } from '../agents/agents.ts';
+import { ApiError } from '../core/apiError.rules.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/permission.rules.ts';
-import { type Grant, type KeyRing, signGrant } from '../keys/keyRing.ts';
-import { audience } from '../keys/secretstoreRoles.rules.ts';
+import type { BearerIdentity } from '../keys/bearerCache.ts';
+import { type Grant, type KeyRing, signGrant, verifiedClaims } from '../keys/keyRing.ts';
+import { audience, backendPrefix } from '../keys/secretstoreRoles.rules.ts';
 import type { MeshDirectory } from '../peers/meshDirectory.ts';
+import { findAgent } from '../store/agents.ts';
 import { changeBackend, recordOf } from '../store/backends.ts';
 import type { BackendRow } from '../store/database.ts';
 import { findBundle } from '../store/bundles.ts';
@@ -22,8 +31,8 @@ export interface KitDependencies extends BackendDependencies {
   readonly keys: () => KeyRing;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;
-  /** Returns the service's own certificate authority in PEM; null if it uses another one. */
-  readonly ownAuthority: () => Promise<string | null>;
+  /** Returns the service's own certificate authority in PEM, and the pin of its key; null if it uses another one. */
+  readonly ownAuthority: () => Promise<{ authority: string; pin: string } | null>;
   /** PEM of the secretstore's certificate authorities, and the bearer token for the package download. */
   readonly kit: { readonly secretstoreCa: string | null; readonly downloadToken: string | null };
 }
@@ -44,19 +53,33 @@ interface Enrolment {
  * as a whole: each kit is created for one generation, which only one call gets. Credentials of an earlier kit stay
  * valid until the new kit is stored. Throws 404, and 409 `BACKEND_RETIRED`.
  */
-export async function revealKit(
+export function revealKit(
   deps: KitDependencies,
   { caller, ...call }: BackendCall & { caller: AuditCaller },
 ): Promise<InstallKit> {
+  return makeKit(deps, caller, () => requireBackend(deps, call));
+}
+
+/** Like `revealKit`, for the backend that `read` returns. */
+export async function makeKit(
+  deps: KitDependencies,
+  caller: AuditCaller,
+  read: () => Promise<BackendRow>,
+): Promise<InstallKit> {
   for (;;) {
-    const row = await requireBackend(deps, call);
+    const row = await read();
     const next = nextBackend(recordOf(row), { type: 'REVEAL_KIT' });
     if (next === null) throw retired(row.env);
     const enrolment = await makeIdentity(deps, row);
     const grant = await grantOf(deps, { ...row, generation: next.generation });
     if (!(await commitReveal(deps, { row, enrolment, caller }))) continue;
-    const tenancyCa = await deps.ownAuthority();
-    return kitOf(deps, { row, grant, enrolment, tenancyCa, recorded: await recordedFor(deps, row.env) });
+    const [own, recorded, packages] = await Promise.all([
+      deps.ownAuthority(),
+      recordedFor(deps, row.env),
+      listPackages(deps),
+    ]);
+    const hasPackages = packages.length > 0;
+    return kitOf(deps, { row, grant, enrolment, tenancyCa: own?.authority ?? null, recorded, hasPackages });
   }
 }
 
@@ -125,14 +148,24 @@ function kitOf(
     enrolment,
     tenancyCa,
     recorded,
-  }: { row: BackendRow; grant: Grant; enrolment: Enrolment | null; tenancyCa: string | null; recorded: Recorded },
+    hasPackages,
+  }: {
+    row: BackendRow;
+    grant: Grant;
+    enrolment: Enrolment | null;
+    tenancyCa: string | null;
+    recorded: Recorded;
+    hasPackages: boolean;
+  },
 ): InstallKit {
   const { id, env, site, transport } = row;
   const tenancy_url = settings.public_url;
   const secretstore_url = settings.kit.secretstore_url ?? settings.secretstore_url;
   // The embedded secretstore has the certificate of the service.
   const secretstoreCa = kit.secretstoreCa ?? (settings.secretstore.listen === null ? null : tenancyCa);
-  const { base_url } = settings.kit;
+  const isPublisher = settings.kit.base_url === null && hasPackages;
+  const base_url = isPublisher ? settings.public_url + packagesPath : settings.kit.base_url;
+  const wantedVersion = settings.kit.version ?? (isPublisher ? version : null);
   const command = installCommand({
     env,
     site,
@@ -142,7 +175,7 @@ function kitOf(
     secretstoreUrl: secretstore_url,
     secretstoreCa,
     baseUrl: base_url,
-    version: settings.kit.version,
+    version: wantedVersion,
     meshEnrolmentJwt: enrolment?.jwt ?? null,
     reEnrol: row.mesh_identity !== null,
     laptop: row.laptop === 1,
@@ -154,7 +187,7 @@ function kitOf(
     site,
     version: settings.kit.version ?? version,
     base_url,
-    download_token: kit.downloadToken,
+    download_token: isPublisher ? grant.jwt : kit.downloadToken,
     bootstrap_jwt: grant.jwt,
     expires_at: grant.expiresAt,
     transport,
@@ -210,6 +243,83 @@ function installCommand(kit: InstallOptions): string {
 }
 
 /** Quotes a word for a shell. */
-function quoted(value: string): string {
+export function quoted(value: string): string {
   return /^[\w./:@%+=,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Path of the packages that the service hands out; version and file follow. */
+export const packagesPath = '/v1/packages';
+
+type PackageDependencies = Pick<KitDependencies, 'settings' | 'version'>;
+
+/** The files of the agent's packages of a version: for both formats and architectures. */
+function packageFiles(version: string): string[] {
+  return [
+    ...['amd64', 'arm64'].map((architecture) => `deployd_${version}_${architecture}.deb`),
+    ...['x86_64', 'aarch64'].map((architecture) => `deployd-${version}.${architecture}.rpm`),
+  ];
+}
+
+/** The packages in the directory, of the version that new hosts install. */
+export async function listPackages({ settings, version }: PackageDependencies): Promise<string[]> {
+  const wanted = packageFiles(settings.kit.version ?? version);
+  const present = await readdir(settings.kit.packages_dir).catch((error: unknown): string[] => {
+    if (isENOENT(error)) return [];
+    throw error;
+  });
+  return wanted.filter((file) => present.includes(file));
+}
+
+/** Digests of packages by path, as long as the file is the same. */
+const digests = new Map<string, { of: string; digest: Promise<string> }>();
+
+/** A package, or its checksum in the form of sha256sum. */
+export interface SentPackage {
+  size: number;
+  body: Readable | string;
+}
+
+/** Opens a package, or returns its checksum for the name with `.sha256`. Throws 404. */
+export async function openPackage(
+  { settings }: PackageDependencies,
+  { version, file }: { version: string; file: string },
+): Promise<SentPackage> {
+  const name = file.replace(/\.sha256$/, '');
+  if (!packageFiles(version).includes(name)) throw noPackage(file);
+  const path = join(settings.kit.packages_dir, name);
+  const handle = await openRegularFile(path, { follow: false }).catch(() => null);
+  if (handle === null) throw noPackage(file);
+  const facts = await handle.stat();
+  const bytes = handle.createReadStream({ start: 0, end: facts.size - 1 });
+  if (name === file) return { size: facts.size, body: bytes };
+  const of = [facts.ino, facts.size, facts.mtimeMs].join();
+  const known = digests.get(path);
+  if (known?.of === of) bytes.destroy();
+  else digests.set(path, { of, digest: digestOf(bytes) });
+  const body = `${await digests.get(path)?.digest}  ${name}\n`;
+  return { size: body.length, body };
+}
+
+async function digestOf(bytes: Readable): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of bytes as AsyncIterable<Buffer>) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+function noPackage(file: string): ApiError {
+  const message = `the service has no package ${file}: put it into the packages_dir of the service`;
+  return new ApiError({ status: 404, code: 'PACKAGE_NOT_FOUND', message });
+}
+
+/** The host that a grant of an install kit belongs to. Throws 401 unless the grant is of a kit that is accepted. */
+export async function holderOf(deps: KitDependencies, jwt: string): Promise<BearerIdentity> {
+  const claims = await verifiedClaims(deps.keys(), jwt);
+  const { iss, aud, exp, sub, env, gen } = claims ?? {};
+  const isValid = iss === deps.settings.public_url && aud === audience && Number(exp) * 1000 > deps.clock();
+  if (isValid && typeof sub === 'string' && typeof env === 'string' && sub.startsWith(backendPrefix)) {
+    const identity = { backendId: sub.slice(backendPrefix.length), env, generation: Number(gen), accessor: '' };
+    const backend = await findAgent(deps.store, identity.backendId);
+    if (backend !== null && isAccepted({ backend, token: identity }, 'bundle')) return identity;
+  }
+  throw agentUnauthenticated();
 }

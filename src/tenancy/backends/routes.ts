@@ -1,5 +1,6 @@
 import { viewBundle } from '../bundles/bundleList.ts';
 import { BundleParams, PushedBundle } from '../bundles/bundleSchemas.ts';
+import { createHostCode } from './hostCodes.ts';
 import { type KitDependencies, revealKit } from './kit.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT, LabelChanges } from '../../api/commonSchemas.ts';
@@ -12,9 +13,10 @@ import {
   BackendParams,
   BackendQuery,
   ChosenHost,
-  Fleet,
+  HostCode,
   InstallKit,
   NewBackend,
+  NewHostCode,
   NewLabels,
   Release,
   ReportList,
@@ -35,7 +37,7 @@ import {
 } from './backends.ts';
 import { listBackends, readFleet, readTrouble } from './fleet.ts';
 import { adoptArchive, releaseHeldEnv, type ReviewDependencies, reviewRestore } from './restore.ts';
-import { EnvDetails, EnvParams, Trouble, TroubleQuery } from '../envs/envSchemas.ts';
+import { EnvDetails, EnvParams, Fleet, Trouble, TroubleQuery } from '../envs/envSchemas.ts';
 
 const route = routesFor<KitDependencies>();
 
@@ -162,6 +164,19 @@ export const backendRoutes = [
         answer(200, await revealKit(deps, { operator, caller, id: params.id })),
     }),
   ),
+  route({
+    method: 'POST',
+    url: '/v1/host-codes',
+    role: 'admin',
+    summary: 'Make a one-time code that adds a host; the record of a new host is created',
+    body: NewHostCode,
+    responses: { 201: HostCode },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'HOST_EXISTS, SECRETS_PENDING' },
+    act: 'backend.code',
+    target: ({ body }) => body.name,
+    noStore: true,
+    handle: async (deps, { caller, body }) => answer(201, await createHostCode(deps, { caller, fields: body })),
+  }),
   ...(['lock', 'unlock'] as const).map((act) =>
     route({
       method: 'POST',

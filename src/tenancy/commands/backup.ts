@@ -177,6 +177,7 @@ function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<
     await deleteAllSigningKeys(work);
     await addKey(work, keyFile, now);
     await deleteAllSessions(work);
+    await work.deleteFrom('host_codes').execute();
     const revokedOperators = await revokeAllOperators(work, now);
     const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.restore', now });
     if (token === null) throw new Error('every operator was revoked, and yet the name is taken');

@@ -175,7 +175,16 @@ export const configTable = keyTableOf({
     15 * minute,
     'Interval at which the service asks the provider for the groups of a person; without a refresh token the session ends then.',
   ),
-  'kit.base_url': optional(nullable(serviceUrl), null, 'Address from which hosts download the agent’s package.'),
+  'kit.base_url': optional(
+    nullable(serviceUrl),
+    null,
+    'Address from which hosts download the agent’s package; default: the service, if it has packages.',
+  ),
+  'kit.packages_dir': optional(
+    absolutePath,
+    '<state_dir>/packages',
+    'Directory with packages of the agent, which the service hands out to hosts with an install kit.',
+  ),
   'kit.version': optional(nullable(singleLineName), null, 'Version of the agent that new hosts install.'),
   'kit.download_token_file': optional(nullable(absolutePath), null, 'File with the bearer token for that download.'),
   'kit.secretstore_url': optional(

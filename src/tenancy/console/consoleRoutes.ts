@@ -29,7 +29,7 @@ import {
   signOutPath,
   stylePath,
 } from '../people/sessions.ts';
-import { type BrowserProgram, loadBrowserProgram } from './browserProgram.ts';
+import { type BrowserProgram, loadBrowserProgram } from '../http/servedPrograms.ts';
 
 /** Limits of started, finished and ended sign-ins per address, and of finished sign-ins per person. */
 const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, windowMs: 60_000 } };

@@ -233,11 +233,14 @@ export class Admission {
 /** Largest number of addresses or people that are counted at once; one more replaces the oldest. */
 const MAX_KEYS = 10_000;
 
-/** Number of actions that are allowed in a time window. */
+/** Number of actions that are allowed in a time window, and the error of one more. */
 interface RateLimit {
   times: number;
   windowMs: number;
+  error?: { code: string; message: string };
 }
+
+const tooManySignIns = { code: 'TOO_MANY_SIGN_INS', message: 'too many sign-ins; try again later' };
 
 /** Counts actions of each address or person in fixed time windows, in this process. */
 export class RateLimiter {
@@ -252,7 +255,7 @@ export class RateLimiter {
 
   /** Counts one more action; throws 429 with the seconds until the window ends if there are too many. */
   take(key: string): void {
-    const { times, windowMs } = this.#limit;
+    const { times, windowMs, error = tooManySignIns } = this.#limit;
     const now = this.#clock();
     const known = this.#counts.get(key);
     // If the clock went back by more than a window, start a new window instead of waiting for the old time.
@@ -262,12 +265,7 @@ export class RateLimiter {
     window.count++;
     if (window.count <= times) return;
     const retryAfterS = Math.max(1, Math.ceil((window.since + windowMs - now) / 1000));
-    throw new ApiError({
-      status: 429,
-      code: 'TOO_MANY_SIGN_INS',
-      message: 'too many sign-ins; try again later',
-      retryAfterS,
-    });
+    throw new ApiError({ status: 429, ...error, retryAfterS });
   }
 
   #begin(key: string, window: { since: number; count: number }): void {

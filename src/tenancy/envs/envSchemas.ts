@@ -161,3 +161,39 @@ export const Desired = Body({ sha256: Nullable(Sha256), ...promotionConditions, 
 export const Sequence = Type.Object({ sequence: Type.Integer() }, { title: 'Sequence' });
 /** The highest sequence that counts as used. */
 export const NewSequence = Body({ sequence: Type.Integer({ minimum: 0, maximum: maxPushedSequence }) });
+
+const EnvCounts = Type.Object(
+  {
+    name: EnvName,
+    production: Type.Boolean(),
+    desired_sha: Nullable(Sha256),
+    held_since: Nullable({ ...Timestamp, description: 'When a restore of the store held it.' }),
+    backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
+    behind: Type.Integer({ description: 'Hosts that do not run the desired bundle.' }),
+    sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report is not a success.' }),
+    cloned: Type.Integer({ description: 'Backends whose token two hosts use.' }),
+    differing: Type.Integer({ description: 'Hosts whose settings differ from the recorded ones.' }),
+    deferred: Type.Record(Type.String(), Type.Integer(), {
+      description: 'Number of hosts with deferred changes, by reason.',
+    }),
+    rollout: Nullable(
+      Type.Object(
+        { id: Uuid, state: Type.String() },
+        { title: 'RunningRollout', description: 'The rollout that is neither done nor aborted.' },
+      ),
+    ),
+  },
+  { title: 'EnvCounts' },
+);
+
+/** A summary of the fleet. */
+export const Fleet = Type.Object(
+  {
+    envs: Type.Array(EnvCounts),
+    agents: Type.Array(Type.Object({ version: Type.String(), hosts: Type.Integer() }, { title: 'AgentVersion' }), {
+      description: 'Hosts by the version of their agent, the newest first.',
+    }),
+  },
+  { title: 'Fleet' },
+);
+export type Fleet = Static<typeof Fleet>;

@@ -13,7 +13,7 @@ import { ChangeFeed } from '../core/changeFeed.ts';
 import { type StoreWatch, watchStore } from '../backends/restore.ts';
 import type { LogLine } from '../core/log.ts';
 import { type BearerCounts, createBearerCache, type LookUpBearer } from '../keys/bearerCache.ts';
-import { ownIdentity } from '../keys/ownAuthority.ts';
+import { ownIdentity, pinOf } from '../keys/ownAuthority.ts';
 import {
   createSealer,
   followKeyRing,
@@ -104,10 +104,11 @@ export async function createTenancy(settings: TenancySettings, { store, keyFile,
     runArchiveTask: archiveWorkers.run,
     postWebhook: connectWebhooks(settings),
     sealer,
-    ownAuthority: async () =>
-      settings.tls.own_authority
-        ? (await ownIdentity({ store, sealer, host: publicHostOf(settings), now: clock() })).authority
-        : null,
+    ownAuthority: async () => {
+      if (!settings.tls.own_authority) return null;
+      const { authority, cert } = await ownIdentity({ store, sealer, host: publicHostOf(settings), now: clock() });
+      return { authority, pin: pinOf(cert) };
+    },
     identityProvider,
     keys: keys.current,
     lookUpBearer: createBearerCache(lookUp, monotonicMs, bearerCounts),

@@ -2,6 +2,7 @@ import { deliveryTests } from '../../../fixtures/suites/tenancy/api/deliveryTest
 import { eventTests } from '../../../fixtures/suites/tenancy/api/eventTests.ts';
 import { finishingTests } from '../../../fixtures/suites/tenancy/api/finishingTests.ts';
 import { graceTests } from '../../../fixtures/suites/tenancy/api/graceTests.ts';
+import { hostCodeTests } from '../../../fixtures/suites/tenancy/api/hostCodeTests.ts';
 import { kitTests } from '../../../fixtures/suites/tenancy/api/kitTests.ts';
 import { lifeTests } from '../../../fixtures/suites/tenancy/api/lifeTests.ts';
 import { restoreTests } from '../../../fixtures/suites/tenancy/api/restoreTests.ts';
@@ -12,6 +13,7 @@ import { webhookTests } from '../../../fixtures/suites/tenancy/api/webhookTests.
 import { startService } from '../../../fixtures/world/tenancy/service.ts';
 
 describe('install kits', () => kitTests(startService));
+describe('one-time codes', () => hostCodeTests(startService));
 describe('the life of a backend', () => lifeTests(startService));
 describe('finishing a retirement', () => finishingTests(startService));
 describe('the grace of secrets', () => graceTests(startService));

@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebhookEvent as Event } from '../../api/webhooks.rules.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { registerAgentRoutes } from '../agents/routes.ts';
+import { registerHostRoutes } from '../backends/hostCodes.ts';
 import { registerConsole } from '../console/consoleRoutes.ts';
 import { Admission, countedAddress, type CountedCaller } from '../core/limiter.ts';
 import { permissionsWith } from '../core/permission.rules.ts';
@@ -205,6 +206,7 @@ export async function createApp({ parts, tls, limits }: HttpParts): Promise<Fast
   const otherMethods = answerOtherMethods(app);
   registerPublicRoutes(app, parts, async () => [...metrics.families(), ...(await serviceMetrics(parts, admission))]);
   await registerAgentRoutes(app, parts);
+  await registerHostRoutes(app, parts);
   registerOperatorRoutes(app, parts, operatorRoutes);
   registerConsole(app, parts);
   // Otherwise event streams would keep their connections open forever.
@@ -269,6 +271,10 @@ function documentInfo(version: string) {
           ...({ type: 'apiKey', in: 'cookie', name: sessionCookie } as const),
           description:
             'Session of a person; what changes or reveals something is accepted from pages of the service only (Sec-Fetch-Site, Origin).',
+        },
+        kitGrant: {
+          ...({ type: 'apiKey', in: 'header', name: 'DEPLOY-TOKEN' } as const),
+          description: 'The bootstrap grant of an install kit.',
         },
         storeToken: { ...bearer, description: 'Token of the secretstore that a host has.' },
       },

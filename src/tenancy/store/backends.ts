@@ -20,6 +20,8 @@ export interface BackendFields {
   laptop: boolean;
   transport: BackendRow['transport'];
   labels?: Labels;
+  /** The name it is added by. */
+  name?: string;
 }
 
 /** An event of a backend at a time, with further columns to set if its state allows the event. */
@@ -34,12 +36,13 @@ interface BackendChange {
 /** Creates a backend in an existing environment; returns its id. */
 export async function createBackend(
   store: Store,
-  { labels = {}, laptop, ...fields }: BackendFields,
+  { labels = {}, laptop, name, ...fields }: BackendFields,
   now: number,
 ): Promise<string> {
   const id = randomUUID();
   const search = searchTextOf(fields.site, labels);
   const told = { laptop: Number(laptop), labels: JSON.stringify(labels), search };
+  const named = name === undefined ? {} : { host_name: name, added_as: name };
   const row = { id, ...fields, ...told, created_at: now, state_since: now };
   const token = { token_accessor: null, token_generation: null };
   const unseen = {
@@ -56,7 +59,7 @@ export async function createBackend(
   };
   await store
     .insertInto('backends')
-    .values({ ...row, ...unseen, ...columnsOf(newBackend) })
+    .values({ ...row, ...named, ...unseen, ...columnsOf(newBackend) })
     .execute();
   return id;
 }

@@ -28,6 +28,11 @@ export interface Database {
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
   webhook_marks: WebhookMarkTable;
+  /**
+   * One-time codes that add a host, at most one for each backend: their hex sha256, the same of the key of the host that
+   * has redeemed one, and the lowest generation of the kits that it has given. Null before it was redeemed.
+   */
+  host_codes: { hash: string; backend_id: string; expires_at: number; host: string | null; generation: number | null };
   secretstore_keys: SecretstoreKeyTable;
   secretstore_versions: SecretstoreVersionTable;
   secretstore_tokens: SecretstoreTokenTable;
@@ -398,8 +403,10 @@ interface BackendTable {
   healthy: number | null;
   /** From the newest check-in, in printable ASCII; empty before the first. */
   agent_version: Generated<string>;
-  /** The same for the name of its host, in at most 64 characters. */
+  /** The same for the name of its host, in at most 64 characters; before that the name it was added by. */
   host_name: Generated<string>;
+  /** The name it was added by with a one-time code; null without one. */
+  added_as: Generated<string | null>;
   /** The reason why its host defers work, from the newest check-in. */
   deferred_by: Generated<Deferral | null>;
   /** 1 if the settings of its host differ from the recorded ones, by the newest check-in; null before the first. */

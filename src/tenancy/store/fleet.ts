@@ -124,13 +124,14 @@ function literal(text: string): string {
 const MIN_ID_LENGTH = 8;
 
 /**
- * A text names a host if it is the name of the host, or this name before its first dot, or the start of its id. None of
- * them takes precedence, because hosts report their own names: a host that takes the name of another makes it ambiguous.
+ * A text names a host if it is the name of the host, or this name before its first dot, the name it was added by, or the
+ * start of its id. None of them takes precedence, because hosts report their own names: a host that takes the name of
+ * another makes it ambiguous.
  */
 function isNamed(text: string) {
   const short = `${literal(text)}.%`;
   const byId = text.length < MIN_ID_LENGTH ? sql`` : sql`or id like ${`${literal(text)}%`} escape '\\'`;
-  return sql<boolean>`(lower(host_name) = ${text} or lower(host_name) like ${short} escape '\\' ${byId})`;
+  return sql<boolean>`(lower(host_name) = ${text} or lower(added_as) = ${text} or lower(host_name) like ${short} escape '\\' ${byId})`;
 }
 
 /**

@@ -40,6 +40,7 @@ export const migrations: Record<string, Migration> = {
   '0035-secretstore': { up: createSecretstore },
   '0036-troubles': { up: addTroubles },
   '0037-brief-webhooks': { up: addBriefWebhooks },
+  '0038-host-codes': { up: createHostCodes },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -750,6 +751,19 @@ async function addBriefWebhooks({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .alterTable('webhooks')
     .addColumn('brief', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+}
+
+/** One-time codes that add hosts, and the names of these. */
+async function createHostCodes({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('backends').addColumn('added_as', 'text').execute();
+  await schema
+    .createTable('host_codes')
+    .addColumn('hash', 'text', (column) => column.primaryKey())
+    .addColumn('backend_id', 'text', (column) => column.notNull().unique().references('backends.id'))
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .addColumn('host', 'text')
+    .addColumn('generation', 'bigint')
     .execute();
 }
 

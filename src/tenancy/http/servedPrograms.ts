@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { readRegularFile } from '../../core/files.ts';
 
 /** The console as served to browsers. */
 export interface BrowserProgram {
@@ -12,13 +13,21 @@ export interface BrowserProgram {
   inputs: string[];
 }
 
+const repository = join(import.meta.dirname, '../../..');
+
 /**
- * Bundles src/console into one script and one style sheet. The package replaces this module with its result
- * (deb/program/plugins.ts), so that a server bundles nothing.
+ * Returns the script that adds a host, and the installer that it runs. The package replaces this module with its results
+ * (deb/program/plugins.ts).
  */
+export async function loadHostScripts(): Promise<{ script: string; installer: string }> {
+  const read = (name: string) => readRegularFile(join(repository, 'install', name)).toString('utf8');
+  return { script: read('host.sh'), installer: read('install.sh') };
+}
+
+/** Bundles src/console into one script and one style sheet, so that a server of the package bundles nothing. */
 export async function loadBrowserProgram(): Promise<BrowserProgram> {
   const { outputFiles, metafile } = await build({
-    absWorkingDir: join(import.meta.dirname, '../../..'),
+    absWorkingDir: repository,
     entryPoints: ['src/console/main.ts', 'src/console/style.css'],
     outdir: 'console',
     bundle: true,
