@@ -29,8 +29,8 @@ export interface Database {
   webhook_deliveries: WebhookDeliveryTable;
   webhook_marks: WebhookMarkTable;
   /**
-   * One-time codes that add a host, at most one for each backend: their hex sha256, the same of the key of the host that
-   * has redeemed one, and the lowest generation of the kits that it has given. Null before it was redeemed.
+   * One-time codes that add a host, at most one for each backend, by their hex sha256. `host` is the hex sha256 of the key
+   * of the host that has redeemed it, and `generation` the lowest one of its kits; null before.
    */
   host_codes: { hash: string; backend_id: string; expires_at: number; host: string | null; generation: number | null };
   secretstore_keys: SecretstoreKeyTable;
