@@ -55,8 +55,15 @@ export function replaceEnvironmentSecrets(work: ImportWork): void {
     const environment = partAt(part, 'environment');
     for (const [name, value] of Object.entries(environment)) {
       const context = { work, place: { owner, key: `environment.${name}` } };
-      if (value === null) replaceBareName(environment, name, context);
-      else environment[name] = withoutSecret(name, value as string, context);
+      if (typeof value === 'string') environment[name] = withoutSecret(name, value, context);
+      else if (work.register.isSecret(name, null)) {
+        if (!isReservedVariable(name)) continue;
+        environment[name] = `\${${variableFor(name, '', context)}}`;
+        tellSecret(context, `is ${String(environment[name])} now`);
+      } else
+        change(work, context.place, [`${printable(name)} is left out`, 'it has no value in the project'], (service) =>
+          removeKeys(partAt(service, 'environment'), name),
+        );
     }
   }
 }
@@ -88,19 +95,6 @@ function tellSecret({ work, place }: Context, what: string): void {
 function variableFor(name: string, text: string, { work, place: { owner } }: Context): string {
   const service = owner.slice(owner.indexOf(' ') + 1).toUpperCase();
   return work.register.variableFor(name, service, unescapeDollars(text));
-}
-
-/** A name without a value: a secret by its name, or left out, as compose does if its own environment has none. */
-function replaceBareName(environment: Part, name: string, context: Context): void {
-  const { work, place } = context;
-  if (!work.register.isSecret(name, null))
-    change(work, place, [`${printable(name)} is left out`, 'it has no value in the project'], (service) =>
-      removeKeys(partAt(service, 'environment'), name),
-    );
-  else if (isReservedVariable(name)) {
-    environment[name] = `\${${variableFor(name, '', context)}}`;
-    tellSecret(context, `is ${String(environment[name])} now`);
-  }
 }
 
 /** Keys of services with texts for programs, and whether the texts of one are the words of a command. */

@@ -20,13 +20,21 @@ export function replaceKeys(work: ImportWork): void {
   for (const section of ['volumes', 'networks', 'services'] as const)
     for (const named of partsOf(work, section))
       for (const [key, find] of rules[section]) {
-        const [what, why, effect] = find(named.part, work, named) ?? [];
+        const keys = key.split('.');
+        const last = keys.pop() ?? '';
+        const value = textAt(partAt(named.part, ...keys), last);
+        const leaveOut: Effect = (part) => removeKeys(partAt(part, ...keys), last);
+        const [what, why, effect = leaveOut] = find(named.part, { value, work, key, ...named }) ?? [];
         if (what !== undefined && why !== undefined) change(work, { owner: named.owner, key }, [what, why], effect);
       }
 }
 
-/** Finds the new value of a key, the reason, and the effect; null if the key stays. */
-type Rule = (part: Part, work: ImportWork, named: NamedPart) => [what: string, why: string, effect: Effect] | null;
+/** What is reported of a key, the reason, and the effect, which by default leaves the key out; null if the key stays. */
+type Found = [what: string, why: string, effect?: Effect] | null;
+/** Finds the new value of a key of a part; `value` is the text under it. */
+type Rule = (part: Part, context: { value: string; work: ImportWork; key: string } & NamedPart) => Found;
+
+const onlyWindows: Rule = (_, { value }) => (value === '' ? null : ['is left out', 'only Windows has it']);
 
 const rules: Readonly<Record<'services' | 'volumes' | 'networks', readonly [key: string, find: Rule][]>> = {
   volumes: [
@@ -41,30 +49,21 @@ const rules: Readonly<Record<'services' | 'volumes' | 'networks', readonly [key:
   ],
   services: [
     ['profiles', withoutEmptyProfiles],
-    ['network_mode', (part) => (part['network_mode'] === 'bridge' ? ownNetwork : null)],
-    ...['network_mode', 'pid', 'ipc'].map((key): [string, Rule] => [
-      key,
-      (part, work) => ownNamespace(key, part, work),
-    ]),
-    ['runtime', (part) => (part['runtime'] === 'nvidia' ? reservedGpus : null)],
+    ['network_mode', (part, context) => (context.value === 'bridge' ? ownNetwork : ownNamespace(part, context))],
+    ['pid', ownNamespace],
+    ['ipc', ownNamespace],
+    ['runtime', (_, { value }) => (value === 'nvidia' ? reservedGpus : null)],
     ['stop_grace_period', withShorterStop],
     ['logging', withoutLogDriver],
-    ['cpu_count', (part) => leftOut(part, 'cpu_count', 'only Windows has it')],
-    ['cpu_percent', (part) => leftOut(part, 'cpu_percent', 'only Windows has it')],
+    ['cpu_count', onlyWindows],
+    ['cpu_percent', onlyWindows],
     ['deploy.restart_policy.max_attempts', withoutAttempts],
     ['deploy.placement.max_replicas_per_node', withoutReplicasPerNode],
   ],
 };
 
-function leftOut(part: Part, path: string, why: string): ReturnType<Rule> {
-  const keys = path.split('.');
-  const last = keys.pop() ?? '';
-  const effect: Effect = (service) => removeKeys(partAt(service, ...keys), last);
-  return last in partAt(part, ...keys) ? ['is left out', why, effect] : null;
-}
-
 /** Nobody can choose a profile with an empty name; without another name compose starts the service always. */
-function withoutEmptyProfiles(part: Part): ReturnType<Rule> {
+function withoutEmptyProfiles(part: Part): Found {
   const profiles = listAt<string>(part, 'profiles');
   const named = profiles.filter(Boolean);
   if (named.length === 0 || named.length === profiles.length) return null;
@@ -72,7 +71,7 @@ function withoutEmptyProfiles(part: Part): ReturnType<Rule> {
 }
 
 /** Instead of the engine's own bridge. */
-const ownNetwork: ReturnType<Rule> = [
+const ownNetwork: Found = [
   'bridge is left out; networks has default now',
   'containers of all projects share it',
   (service, { networks }) => {
@@ -83,21 +82,20 @@ const ownNetwork: ReturnType<Rule> = [
 ];
 
 /** A service joins a container of its project by the service that it belongs to, which compose takes for a dependency. */
-function ownNamespace(key: string, part: Part, work: ImportWork): ReturnType<Rule> {
-  const written = textAt(part, key);
-  const joined = partsOf(work).find((one) => `container:${textAt(one.part, 'container_name')}` === written)?.name;
-  if (joined === undefined || written === 'container:') return null;
-  const what = `${printable(written)} is written as service:${printable(joined)}, with depends_on`;
-  const dependency = { condition: 'service_started', restart: true, required: true };
+function ownNamespace(_: Part, { key, value, work }: Parameters<Rule>[1]): Found {
+  const joined = partsOf(work).find((one) => `container:${textAt(one.part, 'container_name')}` === value)?.name;
+  if (joined === undefined || value === 'container:') return null;
+  const what = `${printable(value)} is written as service:${printable(joined)}, with depends_on`;
+  const dependency = { [joined]: { condition: 'service_started', restart: true } };
   const effect: Effect = (service) => {
     service[key] = `service:${joined}`;
-    service['depends_on'] = { [joined]: dependency, ...partAt(service, 'depends_on') };
+    service['depends_on'] = { ...dependency, ...partAt(service, 'depends_on') };
   };
   return [what, 'the container belongs to the project', effect];
 }
 
 /** A host can permit GPUs by the name of the service. */
-const reservedGpus: ReturnType<Rule> = [
+const reservedGpus: Found = [
   'nvidia is a reservation of all GPUs under deploy now',
   'a host permits GPUs, but no runtimes',
   (service) => {
@@ -111,35 +109,29 @@ const reservedGpus: ReturnType<Rule> = [
   },
 ];
 
-/** The longest that a host waits for, in the form of compose. */
-const longestStop = `${maxGracePeriod_s / 60}m0s`;
-
-function withShorterStop(part: Part): ReturnType<Rule> {
-  const written = textAt(part, 'stop_grace_period');
-  if ((durationSeconds(written) ?? 0) <= maxGracePeriod_s) return null;
-  const what = `${printable(written)} is ${maxGracePeriod_s}s now`;
-  return [what, 'a host waits no longer', (service) => (service['stop_grace_period'] = longestStop)];
+function withShorterStop(_: Part, { value }: { value: string }): Found {
+  if ((durationSeconds(value) ?? 0) <= maxGracePeriod_s) return null;
+  // In the form of compose.
+  const longest = `${maxGracePeriod_s / 60}m0s`;
+  const what = `${printable(value)} is ${maxGracePeriod_s}s now`;
+  return [what, 'a host waits no longer', (service) => (service['stop_grace_period'] = longest)];
 }
 
 /** Log drivers that send logs elsewhere: the engine keeps them on the host. */
-function withoutLogDriver(part: Part): ReturnType<Rule> {
+function withoutLogDriver(part: Part): Found {
   const driver = textAt(partAt(part, 'logging'), 'driver');
   if (/^(json-file|local|journald|none)?$/.test(driver)) return null;
-  const what = `the driver ${printable(driver)} is left out`;
-  return [what, 'no host permits it; the logs stay on the host', (service) => removeKeys(service, 'logging')];
+  return [`the driver ${printable(driver)} is left out`, 'no host permits it; the logs stay on the host'];
 }
 
-function withoutAttempts(part: Part): ReturnType<Rule> {
+function withoutAttempts(part: Part, { value }: { value: string }): Found {
   const isOnFailure = !/^(any)?$/.test(textAt(partAt(part, 'deploy', 'restart_policy'), 'condition'));
-  const why = 'an engine counts attempts only on failure';
-  return isOnFailure ? null : leftOut(part, 'deploy.restart_policy.max_attempts', why);
+  return isOnFailure || value === '' ? null : ['is left out', 'an engine counts attempts only on failure'];
 }
 
-function withoutReplicasPerNode(part: Part): ReturnType<Rule> {
+function withoutReplicasPerNode(part: Part, { value }: { value: string }): Found {
   const replicas = Number(partAt(part, 'deploy')['replicas'] ?? 1);
-  const most = Number(partAt(part, 'deploy', 'placement')['max_replicas_per_node'] ?? Infinity);
-  const why = `compose starts ${replicas} on one host`;
-  return replicas > most ? leftOut(part, 'deploy.placement.max_replicas_per_node', why) : null;
+  return value !== '' && replicas > Number(value) ? ['is left out', `compose starts ${replicas} on one host`] : null;
 }
 
 /** Leaves out the owner of a mounted file that everybody may read: compose changes no owner. */
@@ -197,16 +189,16 @@ export function replaceBuilds(work: ImportWork): void {
 }
 
 /** A host permits directories, but no drivers. */
-function withoutPersistDriver(part: Part): ReturnType<Rule> {
+function withoutPersistDriver(part: Part, { value }: { value: string }): Found {
   const device = textAt(partAt(part, 'driver_opts'), 'mountpoint');
-  if (part['driver'] !== 'local-persist' || device === '') return null;
+  if (value !== 'local-persist' || device === '') return null;
   const told = `local-persist is a bind of ${printable(device)} by driver_opts now`;
   const bind = { driver: 'local', driver_opts: { type: 'none', o: 'bind', device } };
   return [told, 'a host permits directories, but no drivers', (volume) => Object.assign(volume, bind)];
 }
 
 /** Directories of the project, of a home directory and of `/tmp` become volumes of the engine. */
-function withoutOwnDirectory(part: Part, work: ImportWork, { owner }: NamedPart): ReturnType<Rule> {
+function withoutOwnDirectory(part: Part, { work, owner }: Parameters<Rule>[1]): Found {
   const options = partAt(part, 'driver_opts');
   const device = textAt(options, 'device');
   const isBind = textAt(options, 'o').split(',').includes('bind') && device !== '' && !device.includes('$');
@@ -223,27 +215,25 @@ function withoutOwnDirectory(part: Part, work: ImportWork, { owner }: NamedPart)
 
 const withoutDriver: Effect = (part) => removeKeys(part, 'driver', 'driver_opts');
 
-function withoutOverlay(part: Part): ReturnType<Rule> {
+function withoutOverlay(part: Part, { value }: { value: string }): Found {
   const told = `overlay is left out${'driver_opts' in part ? ', with its driver_opts' : ''}`;
   const why = 'a bundle runs on one host, which is not a swarm';
-  return part['driver'] === 'overlay' ? [told, why, withoutDriver] : null;
+  return value === 'overlay' ? [told, why, withoutDriver] : null;
 }
 
 const bridgeName = 'com.docker.network.bridge.name';
 
-function withoutBridgeName(part: Part): ReturnType<Rule> {
+function withoutBridgeName(part: Part): Found {
   const effect: Effect = (network) => removeKeys(partAt(network, 'driver_opts'), bridgeName);
-  const told = `${bridgeName} is left out`;
-  return bridgeName in partAt(part, 'driver_opts')
-    ? [told, 'no host permits it; the engine names the bridge', effect]
-    : null;
+  if (!(bridgeName in partAt(part, 'driver_opts'))) return null;
+  return [`${bridgeName} is left out`, 'no host permits it; the engine names the bridge', effect];
 }
 
 /**
  * Takes volumes and networks that no host permits to a bundle from outside the project, such as shares and networks on
  * a device of the host. Their operator creates them, and permits them by the names that compose gave them.
  */
-function fromOutside(part: Part, work: ImportWork, { name, owner }: NamedPart): ReturnType<Rule> {
+function fromOutside(part: Part, { work, name, owner }: Parameters<Rule>[1]): Found {
   const [kind = ''] = owner.split(' ');
   const isOfHost = kind === 'volume' ? isShare(part) : isHostNetwork(part);
   const isKept = kind === 'volume' && work.choices.keepVolumes && !isNewVolume(name, part, work);

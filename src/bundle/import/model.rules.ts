@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Document, isScalar, visit } from 'yaml';
 
 /** A mapping of a model. */
@@ -30,8 +31,8 @@ export function modelOf(json: string, major: number, placeOf: (path: string) => 
 function plainValue(key: string, value: unknown): unknown {
   if (key === 'devices' && Array.isArray(value)) return value.map(deviceOf);
   if (key === 'count' && value === -1) return 'all';
-  if (key === 'external' && value === false) return undefined;
-  return /^(volume|environment)$/.test(key) && isEmpty(value) ? undefined : value;
+  const isDefault = key === 'required' ? value === true : key === 'external' && value === false;
+  return isDefault || (/^(volume|environment)$/.test(key) && isEmpty(value)) ? undefined : value;
 }
 
 /** Compose before 5 writes `create_host_path` only where it is true, and later ones only where it is false. */
@@ -132,30 +133,21 @@ export function composeTextOf(model: Model): string {
 
 function writtenService(service: Part): Part {
   const part = { ...service };
-  const rewrite = (key: string, write: (item: Part) => unknown) => {
+  for (const [key, write] of Object.entries(shortForms))
     if (Array.isArray(part[key])) part[key] = listAt(part, key).map((item) => (isPart(item) ? write(item) : item));
-  };
-  rewrite('volumes', writtenMount);
-  rewrite('ports', writtenPort);
-  rewrite('devices', writtenDevice);
-  for (const key of ['configs', 'secrets']) rewrite(key, (reference) => writtenReference(reference));
-  const networks = partAt(part, 'networks');
-  const names = Object.keys(networks);
-  if (names.every((name) => networks[name] === null)) {
-    if (names.join() === 'default') removeKeys(part, 'networks');
-    else if (names.length > 0) part['networks'] = names;
+  for (const [key, plain] of [['networks', null] as const, ['depends_on', { condition: 'service_started' }] as const]) {
+    const named = part[key];
+    if (isPart(named) && Object.values(named).every((value) => isDeepStrictEqual(value, plain)))
+      part[key] = Object.keys(named);
   }
-  const dependencies = Object.entries(partAt(part, 'depends_on')).map(([name, value]): [string, Part] => {
-    const { required, ...rest } = value as Part;
-    return [name, required === false ? { ...rest, required } : rest];
-  });
-  const isPlain = ([, rest]: [string, Part]) => Object.entries(rest).join() === 'condition,service_started';
-  if (dependencies.length > 0)
-    part['depends_on'] = dependencies.every(isPlain)
-      ? dependencies.map(([name]) => name)
-      : Object.fromEntries(dependencies);
+  if (String(part['networks']) === 'default') removeKeys(part, 'networks');
   return part;
 }
+
+const shortForms: Readonly<Record<string, (item: Part) => unknown>> = {
+  ...{ volumes: writtenMount, ports: writtenPort, devices: writtenDevice },
+  ...{ configs: writtenReference, secrets: writtenReference },
+};
 
 /** The values of a part that has no lists and mappings but those that are named. */
 type Flat = Record<string, string | number | boolean | undefined>;
@@ -174,10 +166,8 @@ function writtenMount(mount: Part): unknown {
 }
 
 function writtenPort(port: Part): unknown {
-  const { protocol = 'tcp', target, published, host_ip: address, ...rest } = port as Flat;
-  const isShort = rest['mode'] === undefined || rest['mode'] === 'ingress';
-  removeKeys(rest, 'mode');
-  if (!isShort || !isEmpty(rest) || String(address).includes(':')) return port;
+  const { protocol = 'tcp', mode = 'ingress', target, published, host_ip: address, ...rest } = port as Flat;
+  if (mode !== 'ingress' || !isEmpty(rest) || String(address).includes(':')) return port;
   const places = [address, published ?? (address === undefined ? undefined : ''), target];
   const text = places.filter((place) => place !== undefined).join(':');
   return protocol === 'tcp' ? text : `${text}/${protocol}`;

@@ -1,11 +1,13 @@
 import { realpathSync } from 'node:fs';
-import { visible } from '../../core/text.rules.ts';
+import { normalize } from 'node:path';
+import { printable, visible } from '../../core/text.rules.ts';
 import { type ComposeProgram, type Run, runProgram } from './composeProgram.ts';
-import type { ReadProject } from './importProject.rules.ts';
+import type { ImportedBundle, ReadProject } from './importProject.rules.ts';
 import { directoryOf, masked, type ProjectTree, unescapeDollars } from './importWork.rules.ts';
 import { isSecretName, isSecretValue } from './secretSigns.rules.ts';
 import { markersFor, ownNames, searchTexts } from './templates.rules.ts';
 import { modelOf, partAt } from './model.rules.ts';
+import { type Difference, placesInProject, unreportedDifferences } from './reported.rules.ts';
 
 /** A compose project on the disk. */
 export interface ProjectSource {
@@ -27,7 +29,7 @@ export interface FoundProject extends ReadProject {
 }
 
 /** The home of the operator, as compose reads `~`. */
-export function homeOf({ chosen }: Pick<ProjectSource, 'chosen'>): string {
+function homeOf({ chosen }: Pick<ProjectSource, 'chosen'>): string {
   return chosen.get('HOME') ?? '/home/operator-of-the-project';
 }
 
@@ -53,8 +55,10 @@ export async function readProject(
   const demanded = new Set([...texts.demanded, ...texts.withoutDefault.filter(isSecret)].filter(lacksValue));
   const given = Object.fromEntries([...demanded].map((name) => [name, standIn]));
   const read = readerOf(compose, source);
-  const render = (markers: Markers) =>
-    read(['-p', `deployd-${env}`, '--profile', '*'], { ...given, ...valuesByName(markers) });
+  const render = (markers: Markers) => {
+    const marked = Object.fromEntries(markers.map(([marker, name]) => [name, marker]));
+    return read(['-p', `deployd-${env}`, '--profile', '*'], { ...given, ...marked });
+  };
   const [actual, plain] = await Promise.all([render([]), read(['--profile', '*'], given, ['--no-path-resolution'])]);
   if (!actual.isDone) return { problem: problemOf(actual, source, values) };
   const model = modelOf(actual.text, compose.major);
@@ -91,11 +95,12 @@ function unsetIn({ log }: Run): string[] {
 
 /** Why compose cannot read a project, without values of secrets; variables without a value are often the cause. */
 function problemOf(run: Run, { directory }: ProjectSource, values: ReadonlyMap<string, string>): string {
-  const secrets = [...values].filter(([name, value]) => value !== '' && (isSecretName(name) || isSecretValue(value)));
-  const shown = secrets.reduce((text, [, value]) => text.replaceAll(value, '…'), run.text);
-  const text = masked(visible(shown))
-    .replaceAll(`${realpathSync(directory)}/`, '')
-    .slice(0, maxCharacters);
+  const secrets = [...values].filter(([name, value]) => isSecretName(name) || isSecretValue(value));
+  const shown = withoutSecrets(
+    run.text.replaceAll(`${realpathSync(directory)}/`, ''),
+    secrets.map(([, value]) => value),
+  );
+  const text = masked(visible(shown)).slice(0, maxCharacters);
   const unset = unsetIn(run).map((name) => `--variable ${name}=VALUE`);
   return unset.length === 0 ? text : `${text} (without a value: ${unset.join(', ')})`;
 }
@@ -104,28 +109,22 @@ const maxCharacters = 1000;
 
 /** Values that compose takes from its operator. They differ on each host. */
 function ownValues({ env }: ComposeProgram, source: ProjectSource, names: readonly string[]): Map<string, string> {
-  const all: [string, string | undefined][] = [
-    ['PWD', realpathSync(source.directory)],
-    ['PATH', env['PATH']],
-    ['HOME', source.chosen.has('HOME') ? undefined : homeOf(source)],
-  ];
-  return new Map(all.flatMap(([name, value]) => (value === undefined || !names.includes(name) ? [] : [[name, value]])));
+  const home = source.chosen.has('HOME') ? {} : { HOME: homeOf(source) };
+  const all = { PWD: realpathSync(source.directory), PATH: env['PATH'] ?? '', ...home };
+  return new Map(Object.entries(all).filter(([name, value]) => value !== '' && names.includes(name)));
 }
 
-/** A port, a number and a text. */
+/** The value of a variable that has none: a port, a number and a text. */
 const standIn = '1';
 
 /** Lets compose print the model of a project, with flags, variables and options of `config`. */
 type Reader = (flags: readonly string[], env: Record<string, string>, more?: readonly string[]) => Promise<Run>;
 
 /** Reads a project by compose; `input` is its standard input. */
-export function readerOf(
-  compose: ComposeProgram,
-  { directory, files, envFile, chosen }: ProjectSource,
-  input = '',
-): Reader {
+function readerOf(compose: ComposeProgram, source: ProjectSource, input = ''): Reader {
+  const { directory, files, envFile, chosen } = source;
   const named = [...(envFile === null ? [] : ['--env-file', envFile]), ...files.flatMap((file) => ['-f', file])];
-  const fixed = { HOME: homeOf({ chosen }), ...Object.fromEntries(chosen) };
+  const fixed = { HOME: homeOf(source), ...Object.fromEntries(chosen) };
   const cwd = realpathSync(directory);
   return (flags, env, more = []) => {
     const args = [...flags, ...named, 'config', '--format', 'json', ...more];
@@ -167,8 +166,6 @@ const maxTries = 24;
 type Markers = readonly [marker: string, name: string][];
 type Marked = { run: Run | null; markers: Markers };
 
-const valuesByName = (markers: Markers) => Object.fromEntries(markers.map(([marker, name]) => [name, marker]));
-
 /** As many markers as compose accepts, and what it makes of them. Most of its errors quote the marker; else halves are tried. */
 async function acceptedMarkers(all: Markers, render: (markers: Markers) => Promise<Run>): Promise<Marked> {
   let tries = 0;
@@ -185,4 +182,54 @@ async function acceptedMarkers(all: Markers, render: (markers: Markers) => Promi
     return accept([...left.markers, ...right.markers]);
   };
   return accept(all);
+}
+
+/** A project, and a bundle of it on the disk, to be compared. */
+export interface Comparison {
+  compose: ComposeProgram;
+  source: ProjectSource;
+  /** Directory of the bundle. */
+  directory: string;
+  bundle: ImportedBundle;
+}
+
+/**
+ * Lets compose read the project and the bundle with the same values, and returns each difference that the report of the
+ * import does not name. A project or bundle that compose cannot read is a difference, too.
+ */
+export async function compareMeaning({ compose, source, bundle, directory }: Comparison): Promise<Difference[]> {
+  const { manifest, valueOf, demanded } = bundle;
+  const lacksValue = (name: string) => valueOf(name) === null || (valueOf(name) === '' && demanded.has(name));
+  const names = manifest.secrets.map((secret) => secret.var);
+  const secrets = Object.fromEntries(names.map((name) => [name, lacksValue(name) ? standIn : (valueOf(name) ?? '')]));
+  const values = { ...manifest.variables, ...secrets };
+  const missing = Object.fromEntries([...demanded].map((name) => [name, standIn]));
+  const given = Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== '' && lacksValue(name)));
+  const hidden = (text: string) => withoutSecrets(masked(printable(text)), Object.values(secrets));
+  const unread = (owner: string, text: string) => [{ owner, key: 'compose', what: `cannot read it: ${hidden(text)}` }];
+  const projectName = `deployd-${manifest.env}`;
+  const flags = ['-p', projectName, '--profile', '*'];
+  const before = await readerOf(compose, source)(flags, { ...missing, ...given });
+  if (!before.isDone) return unread('project', before.text);
+  const [root, out] = [realpathSync(source.directory), realpathSync(directory)];
+  const written = { ...source, directory: out, files: manifest.compose, envFile: '/dev/null' };
+  const own = ['--project-directory', out];
+  const after = await readerOf(compose, written)([...flags, ...own], { ...missing, ...values });
+  if (!after.isDone) return unread('bundle', after.text);
+  const models = {
+    before: modelOf(before.text, compose.major, withoutDots),
+    after: modelOf(after.text, compose.major, placesInProject(bundle.paths, { out, root })),
+  };
+  const differences = unreportedDifferences(models, { ...bundle, projectName });
+  return differences.map((difference) => ({ ...difference, what: hidden(difference.what) }));
+}
+
+/** Some versions of compose leave `..` in paths. */
+function withoutDots(text: string): string {
+  return text.startsWith('/') && text.includes('/../') ? normalize(text) : text;
+}
+
+/** A text with an ellipsis in place of each secret of three characters or more. */
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((shown, secret) => (secret.length < 3 ? shown : shown.replaceAll(secret, '…')), text);
 }

@@ -42,16 +42,14 @@ const propertyWords = new Set(
   ).split(' '),
 );
 
-/** Bits for each character, below which a text is made of words. */
-const randomEntropy = 3.4;
+/** Fewer different characters make words. */
+const leastRandomCharacters = 11;
 
 /** Long, of letters and digits without a structure, and no word repeats in it. */
 function isRandomText(value: string): boolean {
   const isDense = /^[A-Za-z\d+/_=-]{24,}$/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value);
-  if (!isDense || !value.split(/[-_/]/).some((part) => part.length >= 20)) return false;
-  const counts = [...new Set(value)].map((character) => value.split(character).length - 1);
-  const entropy = counts.reduce((bits, count) => bits - (count / value.length) * Math.log2(count / value.length), 0);
-  return entropy >= randomEntropy;
+  const isLong = value.split(/[-_/]/).some((part) => part.length >= 20);
+  return isDense && isLong && new Set(value).size >= leastRandomCharacters;
 }
 
 /** A part of a text that is a secret, and a name for it. */
@@ -66,7 +64,8 @@ export interface SecretPart {
  * `NAME=VALUE` whose names say so. A part never contains a dollar sign, except for the hash of a password.
  */
 export function secretPartsIn(text: string): SecretPart[] {
-  return withoutOverlaps([...shapesIn(text), ...settingsIn(text, [option, assignment]), ...argumentsIn(text)]);
+  const words = programArguments.flatMap(([program, pattern]) => partsBy(pattern, text, () => program));
+  return withoutOverlaps([...shapesIn(text), ...settingsIn(text, [option, assignment]), ...words]);
 }
 
 /**
@@ -101,35 +100,33 @@ function isSecretFile(path: string, text: string): boolean {
 
 const settingsFile = /\.(conf|cnf|cfg|ini|toml|ya?ml|json|properties|env|sh|sql|acl|hcl)$|(^|\/)[^/.]+$/i;
 
-/** Patterns of the tokens of services by the names of their variables. */
-const tokens = Object.entries(tokenRules.patterns);
-
-const token = new RegExp(
-  String.raw`(?<![A-Za-z0-9_-])(?:${tokens.map(([, pattern]) => `(${pattern})`).join('|')})(?![A-Za-z0-9])`,
-  'g',
-);
-const privateKey =
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-$][^$]{0,9999}?-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[^-$]{0,9999})/g;
 const urlPassword =
   /(?<![A-Za-z\d])(?<scheme>[A-Za-z][\w+.-]{0,30}):\/\/[^\s/@:?#"'$]{0,100}:(?<secret>[^\s/@$"'\u0001]+)@/dg;
-/** As in htpasswd; a dollar sign may be doubled. */
-const passwordHash = /\$\$?(?:apr1|2[aby]|[156y])\$\$?(?:[\w./=,-]+\$\$?){0,4}[\w./]{20,90}/g;
+const ownShapes = {
+  PRIVATE_KEY:
+    '-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-$][^$]{0,9999}?-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[^-$]{0,9999})',
+  /** As in htpasswd; a dollar sign may be doubled. */
+  PASSWORD_HASH: String.raw`\$\$?(?:apr1|2[aby]|[156y])\$\$?(?:[\w./=,-]+\$\$?){0,4}[\w./]{20,90}`,
+};
+
+function groupsOf(patterns: Readonly<Record<string, string>>): string {
+  return Object.entries(patterns)
+    .map(([name, pattern]) => `(?<${name}>${pattern})`)
+    .join('|');
+}
+
+const shape = new RegExp(`(?<![\\w-])(?:${groupsOf(tokenRules.patterns)})(?![A-Za-z0-9])|${groupsOf(ownShapes)}`, 'g');
 
 /** Tokens of placeholders have few different characters. */
 const leastCharacters = 8;
 
 function shapesIn(text: string): SecretPart[] {
-  const found = [...text.matchAll(token)].flatMap(({ 0: all, index, ...groups }) => {
-    const group = tokens.findIndex((_, at) => groups[at + 1] !== undefined);
-    const name = tokens[group]?.[0] ?? 'TOKEN';
+  const found = [...text.matchAll(shape)].flatMap(({ 0: all, index, groups = {} }) => {
+    const name = Object.keys(groups).find((group) => groups[group] !== undefined) ?? '';
     return new Set(all).size < leastCharacters ? [] : [{ start: index, end: index + all.length, name }];
   });
-  const whole = (pattern: RegExp, name: string) =>
-    [...text.matchAll(pattern)].map(({ 0: all, index }) => ({ start: index, end: index + all.length, name }));
-  const urls = [...text.matchAll(urlPassword)].flatMap((match) =>
-    partOf(match, `${/^https?$/i.test(match.groups?.['scheme'] ?? '') ? 'URL' : match.groups?.['scheme']}_PASSWORD`),
-  );
-  return [...found, ...whole(privateKey, 'PRIVATE_KEY'), ...whole(passwordHash, 'PASSWORD_HASH'), ...urls];
+  const urls = partsBy(urlPassword, text, ({ scheme = '' }) => `${/^https?$/i.test(scheme) ? 'URL' : scheme}_PASSWORD`);
+  return [...found, ...urls];
 }
 
 /** Stands for the characters of a variable, so that no secret contains them. */
@@ -138,48 +135,39 @@ const ends = '\\s"\'`;,|&<>()';
 const plain = `[^${ends}{}$${hidden}]`;
 /** A value in quotes, or up to a blank or a separator; nothing with a dollar sign. */
 const value = `(?:"(?<double>[^"$${hidden}\\n]+)"|'(?<single>[^'$${hidden}\\n]+)'|(?<plain>(?!-)${plain}+)(?=[${ends}]|$))`;
-const option = new RegExp(String.raw`(?<![\w-])--?(?<name>[A-Za-z][\w.-]{0,100})(?:=|[ \t]+)${value}`, 'dg');
-const assignment = new RegExp(
-  String.raw`(?<![\w.$-])(?<name>[A-Za-z_][\w.-]{0,100})[ \t]{0,9}=[ \t]{0,9}${value}`,
-  'dg',
-);
+const valueAfter = (before: string, flags = 'dg') => new RegExp(`${before}${value}`, flags);
+const settingName = String.raw`(?<name>[A-Za-z_][\w.-]{0,100})`;
+const option = valueAfter(String.raw`(?<![\w-])--?${settingName}(?:=|[ \t]+)`);
+const assignment = valueAfter(String.raw`(?<![\w.$-])${settingName}[ \t]{0,9}=[ \t]{0,9}`);
 /** Of YAML, JSON and the like. */
-const entry = new RegExp(
-  String.raw`^[ \t{,-]*["']?(?<name>[A-Za-z_][\w.-]{0,100})["']?[ \t]{0,9}:[ \t]{0,9}${value}`,
-  'dgm',
-);
+const entry = valueAfter(String.raw`^[ \t{,-]*["']?${settingName}["']?[ \t]{0,9}:[ \t]{0,9}`, 'dgm');
 /** Of Redis and similar servers. */
-const directive = new RegExp(String.raw`^[ \t]*(?<name>requirepass|masterauth)[ \t]+${value}`, 'dgim');
-const sqlPassword = new RegExp(
-  String.raw`\b(?<name>PASSWORD|IDENTIFIED(?: WITH \w{1,50})? BY)[ \t]+(?=')${value}`,
-  'dgi',
-);
+const directive = valueAfter(String.raw`^[ \t]*(?<name>requirepass|masterauth)[ \t]+`, 'dgim');
+const sqlPassword = valueAfter(String.raw`\b(?<name>PASSWORD|IDENTIFIED(?: WITH \w{1,50})? BY)[ \t]+(?=')`, 'dgi');
 
 /** Names of settings whose value is a secret, and not only a key to look something up. */
 const strongName =
   /PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|(?<!BY|COM|SUR)PASS$|(^|_)PWD$|TOKEN$/;
 
 function settingsIn(text: string, patterns: readonly RegExp[]): SecretPart[] {
-  return patterns.flatMap((pattern) =>
-    [...text.matchAll(pattern)].flatMap((match) => {
-      const { name = '' } = match.groups ?? {};
-      const words = wordsOf(name).join('_');
-      const isNamed = /^(masterauth|identified .*)$/i.test(name) || (isSecretName(name) && strongName.test(words));
-      return isNamed ? partOf(match, words, /PASS|PWD|SECRET/.test(words)) : [];
-    }),
-  );
+  const secretName = ({ name = '' }: Groups) => {
+    const words = wordsOf(name).join('_');
+    const isNamed = /^(masterauth|identified .*)$/i.test(name) || (isSecretName(name) && strongName.test(words));
+    return isNamed ? words : null;
+  };
+  return patterns.flatMap((pattern) => partsBy(pattern, text, secretName));
 }
+
+/** Other words of a command. */
+const words = String.raw`\b[^;|&\n]{0,200}?\s`;
 
 /** Options of one letter, and other places of passwords in the arguments of widely used programs. */
 const programArguments: readonly [name: string, pattern: RegExp][] = [
-  ['MYSQL_PASSWORD', new RegExp(String.raw`\b(?:mysql|mariadb)[\w-]{0,30}\b[^;|&\n]{0,200}?\s-p${value}`, 'dg')],
-  ['REDIS_PASSWORD', new RegExp(String.raw`\b(?:redis|valkey)-cli\b[^;|&\n]{0,200}?\s-a\s+${value}`, 'dg')],
-  ['MONGO_PASSWORD', new RegExp(String.raw`\bmongo[a-z]{0,20}\b[^;|&\n]{0,200}?\s-p\s+${value}`, 'dg')],
-  ['MSSQL_PASSWORD', new RegExp(String.raw`\bsqlcmd\b[^;|&\n]{0,200}?\s-P\s*${value}`, 'dg')],
-  [
-    'MINIO_PASSWORD',
-    new RegExp(String.raw`\bmc\s+(?:alias\s+set|config\s+host\s+add)(?:\s+[^\s;|&()]+){3}[ \t]+${value}`, 'dg'),
-  ],
+  ['MYSQL_PASSWORD', valueAfter(String.raw`\b(?:mysql|mariadb)[\w-]{0,30}${words}-p`)],
+  ['REDIS_PASSWORD', valueAfter(String.raw`\b(?:redis|valkey)-cli${words}-a\s+`)],
+  ['MONGO_PASSWORD', valueAfter(String.raw`\bmongo[a-z]{0,20}${words}-p\s+`)],
+  ['MSSQL_PASSWORD', valueAfter(String.raw`\bsqlcmd${words}-P\s*`)],
+  ['MINIO_PASSWORD', valueAfter(String.raw`\bmc\s+(?:alias\s+set|config\s+host\s+add)(?:\s+[^\s;|&()]+){3}[ \t]+`)],
   [
     'CURL_PASSWORD',
     /\bcurl\b[^;|&\n]{0,200}?\s(?:-[A-Za-z]{0,9}u|--user)[\s=]+["']?[^\s:"'$]{1,100}:(?<secret>[^\s"'$\u0001]+)/dg,
@@ -188,20 +176,19 @@ const programArguments: readonly [name: string, pattern: RegExp][] = [
   ['API_KEY', /\bX-(?:[A-Za-z]{1,30}-){0,3}(?:Key|Token):\s{0,5}(?<secret>[\w=~@.+/-]{8,2000})/dgi],
 ];
 
-function argumentsIn(text: string): SecretPart[] {
-  return programArguments.flatMap(([name, pattern]) =>
-    [...text.matchAll(pattern)].flatMap((match) => partOf(match, name)),
-  );
-}
+type Groups = Readonly<Record<string, string | undefined>>;
 
-/** The secret of a match; none for a switch, a path or a placeholder, and for a number only where it may be one. */
-function partOf(match: RegExpExecArray, name: string, mayBeNumber = true): SecretPart[] {
-  const found = ['secret', 'double', 'single', 'plain'].find((group) => match.groups?.[group] !== undefined) ?? '';
-  const [start, end] = match.indices?.groups?.[found] ?? [0, 0];
-  const text = match.input.slice(start, end);
-  const isPlaceholder = /^[<{%*[!]|^(\.{3}|x+)$/i.test(text);
-  if (isNoSecretValue(text) || isPlaceholder || (!mayBeNumber && /^[\d.]+\w?$/.test(text))) return [];
-  return [{ start, end, name: name.toUpperCase().replace(/[^A-Z\d]+/g, '_') }];
+/** The secrets that a pattern finds: no switch, path or placeholder, and a number only where it may be one. */
+function partsBy(pattern: RegExp, text: string, nameOf: (groups: Groups) => string | null): SecretPart[] {
+  return [...text.matchAll(pattern)].flatMap(({ groups = {}, indices }) => {
+    const name = nameOf(groups);
+    const group = ['secret', 'double', 'single', 'plain'].find((one) => groups[one] !== undefined) ?? '';
+    const [start, end] = indices?.groups?.[group] ?? [0, 0];
+    const secret = text.slice(start, end);
+    const isOther = isNoSecretValue(secret) || /^[<{%*[!]|^(\.{3}|x+)$/i.test(secret);
+    if (name === null || isOther || (!/PASS|PWD|SECRET/.test(name) && /^[\d.]+\w?$/.test(secret))) return [];
+    return [{ start, end, name: name.toUpperCase().replace(/[^A-Z\d]+/g, '_') }];
+  });
 }
 
 /** In their order; of parts that overlap, the longest. */

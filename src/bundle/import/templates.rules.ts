@@ -78,10 +78,9 @@ export function searchTexts(first: readonly string[], envFile: string, tree: Pro
         if (!/^[/~]|\$/.test(word) && tree.kindOf(joinPath(base, word)) === 'file') queue.push(joinPath(base, word));
   }
   const found = (pattern: RegExp) => [...texts.values()].flatMap((text) => [...text.matchAll(pattern)]);
-  const sources = [...texts]
-    .filter(([, text]) => isEnvText(text))
-    .map(([path, text]) => [path, text.matchAll(assignment)] as const);
-  const set = sources.flatMap(([path, all]) => [...all].map(([, name = '']): [string, string] => [name, path]));
+  const set = [...texts].flatMap(([path, text]) =>
+    isEnvText(text) ? [...text.matchAll(assignment)].map(([, name = '']): [string, string] => [name, path]) : [],
+  );
   const own = set.filter(([, path]) => path === envFile);
   const namesBy = (pattern: RegExp) => found(pattern).map(([, name = '']) => name);
   const used = namesBy(/(?<!\$)(?:\$\$)*\$\{?([A-Za-z_]\w*)/g);
@@ -376,21 +375,14 @@ function pathOf(path: string, plain: unknown, { root, home }: Merging): string {
   return typeof plain !== 'string' || /^[/~]/.test(plain) ? path : relative;
 }
 
-const literalServiceKeys = (
+const literalKeys = (
   'cap_add cgroup cgroup_parent configs depends_on devices device_cgroup_rules external_links gpus group_add ipc ' +
   'links logging.driver network_mode networks oom_kill_disable oom_score_adj pid privileged profiles runtime ' +
   'secrets security_opt tmpfs user userns_mode uts volumes volumes_from deploy.resources.reservations.devices'
 ).split(' ');
 
-const literalSectionKeys: Readonly<Record<string, readonly string[]>> = {
-  networks: ['name', 'external', 'driver', 'driver_opts', 'ipam'],
-  volumes: ['name', 'external', 'driver', 'driver_opts'],
-  configs: ['name', 'external', 'file', 'environment'],
-  secrets: ['name', 'external', 'file', 'environment'],
-};
-
 /** Whether a bundle must not have a variable in a place, because it would decide a name, a path or a privilege. */
 function isLiteralAt([section = '', , ...keys]: readonly string[]): boolean {
-  if (section !== 'services') return literalSectionKeys[section]?.includes(keys[0] ?? '') === true;
-  return literalServiceKeys.some((key) => `${keys.join('.')}.`.startsWith(`${key}.`));
+  if (section !== 'services') return /^(name|external|driver|driver_opts|ipam|file|environment)$/.test(keys[0] ?? '');
+  return literalKeys.some((key) => `${keys.join('.')}.`.startsWith(`${key}.`));
 }

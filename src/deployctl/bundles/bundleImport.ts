@@ -12,9 +12,8 @@ import {
   openDiskProject,
   writeImportedBundle,
 } from '../../bundle/import/importBundle.ts';
-import { compareMeaning } from '../../bundle/import/compareMeaning.ts';
 import { type ComposeProgram, findCompose, namesOnEngine } from '../../bundle/import/composeProgram.ts';
-import { envFileOf, type ProjectSource, readProject } from '../../bundle/import/readProject.ts';
+import { compareMeaning, envFileOf, type ProjectSource, readProject } from '../../bundle/import/readProject.ts';
 import type { Difference } from '../../bundle/import/reported.rules.ts';
 import { isSecretName } from '../../bundle/import/secretSigns.rules.ts';
 import {
