@@ -81,6 +81,11 @@ it('a volume may have the name that the project gives it', () => {
   expect([permits, plan.refusals]).toEqual([{}, []]);
 });
 
+it('keeps models, which a host refuses by their name', () => {
+  const text = 'services: {a: {image: x, models: {llm: null}}}\nmodels: {llm: {model: m}}\n';
+  expect(resultOf({ 'compose.yaml': text }).top).toEqual({ models: { llm: { model: 'm' } } });
+});
+
 it('what no permit lifts is refused', () => {
   const { permits, plan } = verdictOn('cgroup_parent: x, name: [y], volumes: [deployd-eu-1_x:/x]');
   expect(permits).toEqual({});

@@ -166,6 +166,12 @@ describe('a project that other tools read wrongly', () => {
       ['--variable', 'A=ui'],
     ],
     [
+      'a password that compose cuts at a dollar sign, and no part of it',
+      { 'compose.yaml': service('env_file: .env'), '.env': 'PASSWORD="abc$def"\n' },
+      { a: { environment: { PASSWORD: '${PASSWORD}' } } },
+      [],
+    ],
+    [
       'health checks without a command',
       {
         'compose.yaml':
