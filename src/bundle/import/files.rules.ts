@@ -73,7 +73,9 @@ function withoutSecret(name: string, text: string, context: Context): string {
   const { values, isSecret } = context.work.register;
   const content = unescapeDollars(text);
   if (text === '') return text;
-  if (!isReservedVariable(name) && values.get(name) === content) return `\${${name}}`;
+  // A variable without a value may stand in the value of an env file.
+  const shown = text.replace(/(?<!\$)\$\{(\w+)\}/g, (all, other: string) => (values.has(other) ? all : ''));
+  if (!isReservedVariable(name) && shown !== '' && values.get(name) === unescapeDollars(shown)) return `\${${name}}`;
   if (isLiteral(text) && !isSecret(name, content)) return text;
   const replaced = isLiteral(text)
     ? `\${${variableFor(name, text, context)}}`

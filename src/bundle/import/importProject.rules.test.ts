@@ -81,9 +81,12 @@ it('a volume may have the name that the project gives it', () => {
   expect([permits, plan.refusals]).toEqual([{}, []]);
 });
 
-it('keeps models, which a host refuses by their name', () => {
+it('leaves models to decide, which compose does not print', () => {
   const text = 'services: {a: {image: x, models: {llm: null}}}\nmodels: {llm: {model: m}}\n';
-  expect(resultOf({ 'compose.yaml': text }).top).toEqual({ models: { llm: { model: 'm' } } });
+  const undecided = [
+    'service a: models: hosts run no models → run them as a service, or give their address as a variable',
+  ];
+  expect(resultOf({ 'compose.yaml': text })).toMatchObject({ a: { image: 'x' }, top: {}, undecided });
 });
 
 it('what no permit lifts is refused', () => {

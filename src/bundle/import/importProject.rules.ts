@@ -118,6 +118,15 @@ function reportLosses(work: ImportWork): void {
   const files = [...work.texts.values()].filter((text) => /^(services|include):/m.test(text));
   for (const [pattern, what, why] of lostForms)
     if (files.some((text) => pattern.test(text))) change(work, { owner: 'project', key: 'files' }, [what, why]);
+  const nested = files.flatMap((text) =>
+    [...text.matchAll(/\$\{\w+:?-[^}]*?(?<!\$)(?:\$\$)*\$\{?([A-Za-z_]\w*)/g)].map(([, name = '']) => name),
+  );
+  const used = new Set(textsOf(work.model).flatMap((text) => variablesOf(text).uses.map(({ name }) => name)));
+  for (const name of nested.filter((one) => !used.has(one) && !work.register.values.has(one)))
+    change(work, ofProject, [
+      `${name} is left out`,
+      'it has no value, and only the default of another variable names it',
+    ]);
 }
 
 /** The variables that the bundle's manifest names. */

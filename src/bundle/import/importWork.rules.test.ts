@@ -121,7 +121,7 @@ describe('an import reports', () => {
   });
 
   it('a variable that only the default of another one names', () => {
-    const text = 'services: {a: {image: x, command: "${A:-${B:-c}} ${D:-${E}} ${F:-${G:-h}}"}}\n';
+    const text = 'services: {a: {image: x, command: "${A:-${B:-c}} ${D:-${E}} ${F:-${G:-h}} ${H:-$$host}"}}\n';
     expect(linesOf({ 'compose.yaml': text, '.env': 'E=1\nF=2\n' })).toEqual([
       'project: variables: B is left out, because it has no value, and only the default of another variable names it',
       'project: variables: G is left out, because it has no value, and only the default of another variable names it',

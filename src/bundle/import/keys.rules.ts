@@ -165,7 +165,7 @@ export function chooseProfiles(work: ImportWork): string[] {
   return chosen;
 }
 
-/** Gives services the images that were chosen or pinned, and takes `build` out where there is an image. */
+/** Gives services the images that were chosen or pinned, takes `build` out where there is an image, and `models`. */
 export function replaceBuilds(work: ImportWork): void {
   const { images, pins } = work.choices;
   const built = 'hosts run images and do not build them';
@@ -179,6 +179,8 @@ export function replaceBuilds(work: ImportWork): void {
     }
     if (pin !== undefined && 'fault' in pin)
       leaveUndecided(work, at, [`it is not pinned: ${pin.fault}`, 'write its digest into the compose file']);
+    const address = 'run them as a service, or give their address as a variable';
+    if (removeKeys(part, 'models')) leaveUndecided(work, { owner, key: 'models' }, ['hosts run no models', address]);
     if (part['build'] === undefined) continue;
     const cure = `--image ${name}=REFERENCE with the image that its build pushes`;
     const more = part['develop'] === undefined ? '' : ', with develop';
