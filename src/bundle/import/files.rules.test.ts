@@ -242,6 +242,12 @@ it('a mounted directory with secrets is mounted file by file', () => {
   );
 });
 
+it('a file that only a comment names has no values of secrets', () => {
+  const text = '# copy .env.example\nservices: {a: {image: x, environment: {P: "${DB_PASSWORD}"}}}\n';
+  const found = importedBundle({ 'compose.yaml': text, '.env.example': 'DB_PASSWORD=changeme\n' });
+  expect([...found.secretSources]).toEqual([]);
+});
+
 it('the file with the values of secrets is known: an env file, or the file itself', () => {
   const { secretSources } = importedBundle({
     'compose.yaml':

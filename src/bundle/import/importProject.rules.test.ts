@@ -214,7 +214,7 @@ describe('what an environment sets', () => {
 /** A project in which many rules of an import have an effect. */
 const changedProject: ProjectFiles = {
   'compose.yaml': `services:
-  a: {image: x, build: ., runtime: nvidia, cpu_count: 2, stop_grace_period: 1h, logging: {driver: gelf}, profiles: ["", p],
+  a: {image: x, build: ., runtime: nvidia, cpu_count: 2, stop_grace_period: 1h, logging: {driver: gelf}, profiles: ["", p, ""],
     environment: {LEFT: , KEPT: "1"}, volumes: [./data:/data, ./app.conf:/app.conf, ./key:/key, /dev/kvm:/dev/kvm, /srv:/srv],
     secrets: [{source: s, uid: "7"}, t], deploy: {restart_policy: {max_attempts: 3}, replicas: 1}}
   b: {image: y, network_mode: bridge, pid: "container:c", volumes: [/tmp/x:/x, ~/y:/y]}
@@ -236,6 +236,11 @@ const strays: [title: string, stray: (model: Model, owner: string) => unknown][]
     'another mount',
     ({ services }) => Object.assign(listAt<Part>(services['a']!, 'volumes').at(-1)!, { target: '/other' }),
   ],
+  [
+    'a key of other services that rows name',
+    (...args) => partsFor(...args, false).map((part) => (part['deploy'] ??= {})),
+  ],
+  ['a service that rows name', ({ services }) => delete services['c']],
   ['a new network', ({ networks }) => (networks['stray'] = {})],
   ['a volume', ({ volumes }) => delete volumes['z']],
   ['a config', ({ configs }) => (configs['f'] = { content: 'y' })],

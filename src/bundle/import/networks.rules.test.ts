@@ -5,6 +5,12 @@ const resultFor = (section: string, part: object) =>
 
 it.each<[string, string, object, string]>([
   ['a share', 'volumes', { driver_opts: { type: 'cifs', o: 'password=hunter2', device: '//h/x' } }, 'shop_n'],
+  [
+    'a share with variables',
+    'volumes',
+    { driver_opts: { type: 'cifs', o: 'username=${U}', device: '//h/x' } },
+    'shop_n',
+  ],
   ['a volume of a plugin', 'volumes', { driver: 'rclone', name: 'own' }, 'own'],
   ['a network on a device of the host', 'networks', { driver: 'macvlan', driver_opts: { parent: 'eth0' } }, 'shop_n'],
   ['a network of public addresses', 'networks', { ipam: { config: [{ subnet: '172.50.0.0/16' }] } }, 'shop_n'],

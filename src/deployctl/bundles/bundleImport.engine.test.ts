@@ -81,6 +81,16 @@ it('imports a project without privileges into a bundle that is not refused', asy
   });
 });
 
+it('names the example of a missing .env, and each refusal in a line', async () => {
+  const files = {
+    'compose.yaml': 'services: {web: {image: x, env_file: .env, cgroup_parent: x, credential_spec: {file: y}}}\n',
+  };
+  const missing = await bring(project({ ...files, '.env.example': 'A=1\n' }));
+  expect(missing.stderr).toContain('.env.example is an example of .env: copy it, and set its values');
+  const { stdout } = await bring(project({ ...files, '.env': 'A=1\n' }));
+  expect(stdout.split('\n').filter((line) => /^ {2}(PRIVILEGED|COMPOSE)_REFUSED: /.test(line))).toHaveLength(2);
+});
+
 it('prints the same as JSON, and fails while a decision is open or something is refused', async () => {
   const source = project({
     'a.yaml': 'services: {web: {build: ., privileged: true, cgroup_parent: x, image: "${T:?}"}}\n',
