@@ -1,12 +1,9 @@
 import { parse } from 'yaml';
-import { asCompose } from '../../../fixtures/world/import/asCompose.ts';
 import { importedBundle, type ProjectFiles, resultOf } from '../../../fixtures/world/import/importing.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { permitLines, permitsOf, verdictOf } from './importProject.rules.ts';
-import { listAt, type Model, type Part, sections } from './model.rules.ts';
-import { unreportedDifferences } from './reported.rules.ts';
-import { applyEffect, type ImportChoices } from './importWork.rules.ts';
+import type { ImportChoices } from './importWork.rules.ts';
 import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 it('writes one file in the short forms of compose, and reports nothing where nothing changes', () => {
@@ -209,71 +206,4 @@ describe('what an environment sets', () => {
       'x-b: &b {image: x, environment: [KEY=two]}\nservices: {a: {image: x, environment: [KEY=one]}, b-1: *b, c: *b}\n';
     expect(resultOf({ 'compose.yaml': text })).toMatchObject({ secrets: ['KEY', 'B_1_KEY'] });
   });
-});
-
-/** A project in which many rules of an import have an effect. */
-const changedProject: ProjectFiles = {
-  'compose.yaml': `services:
-  a: {image: x, build: ., runtime: nvidia, cpu_count: 2, stop_grace_period: 1h, logging: {driver: gelf}, profiles: ["", p, ""],
-    environment: {LEFT: , KEPT: "1"}, volumes: [./data:/data, ./app.conf:/app.conf, ./key:/key, /dev/kvm:/dev/kvm, /srv:/srv],
-    secrets: [{source: s, uid: "7"}, t], deploy: {restart_policy: {max_attempts: 3}, replicas: 1}}
-  b: {image: y, network_mode: bridge, pid: "container:c", volumes: [/tmp/x:/x, ~/y:/y]}
-  c: {image: z, container_name: c}
-networks: {n: {driver: overlay, driver_opts: {a: b}}, m: {driver: macvlan}, o: {}}
-volumes: {v: {driver: local-persist, driver_opts: {mountpoint: /srv/v}}, w: {driver_opts: {type: nfs}}, z: {}}
-secrets: {s: {file: ./s}, t: {external: true}}
-configs: {f: {content: x}}
-`,
-  ...{ s: 'hunter2', key: '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n', 'app.conf': 'a=1\n' },
-};
-
-/** Changes to a model that no row of the report names, for the owner of the row. */
-const strays: [title: string, stray: (model: Model, owner: string) => unknown][] = [
-  ['another key', (model, owner) => Object.assign(partsFor(model, owner, true)[0]!, { stray: { a: 'b' } })],
-  ['other services', (model, owner) => partsFor(model, owner, false).map((part) => (part['image'] = 'other'))],
-  ['mounts of other services', (model, owner) => partsFor(model, owner, false).map((part) => delete part['volumes'])],
-  [
-    'another mount',
-    ({ services }) => Object.assign(listAt<Part>(services['a']!, 'volumes').at(-1)!, { target: '/other' }),
-  ],
-  [
-    'a key of other services that rows name',
-    (...args) => partsFor(...args, false).map((part) => (part['deploy'] ??= {})),
-  ],
-  ['a service that rows name', ({ services }) => delete services['c']],
-  ['a new network', ({ networks }) => (networks['stray'] = {})],
-  ['a volume', ({ volumes }) => delete volumes['z']],
-  ['a config', ({ configs }) => (configs['f'] = { content: 'y' })],
-];
-
-function partsFor(model: Model, owner: string, isOwn: boolean): Part[] {
-  const all = isOwn ? sections : (['services'] as const);
-  return all.flatMap((section) =>
-    Object.entries(model[section]).flatMap(([name, part]) =>
-      (`${section.slice(0, -1)} ${name}` === owner) === isOwn ? [part] : [],
-    ),
-  );
-}
-
-it.each(strays)('finds an effect that also changes what its row does not name: %s', (_, stray) => {
-  const { effects } = importedBundle(changedProject);
-  const read = () => asCompose(changedProject['compose.yaml'] as string);
-  const differencesWith = (applied: typeof effects) => {
-    const after = read();
-    for (const one of applied) applyEffect(after, one);
-    return unreportedDifferences(
-      { before: read(), after },
-      { effects: applied, report: { undecided: [] }, projectName: 'p' },
-    );
-  };
-  expect(effects.length).toBeGreaterThan(20);
-  expect(differencesWith(effects)).toEqual([]);
-  for (const [at, one] of effects.entries()) {
-    const effect: typeof one.effect = (part, model) => {
-      one.effect(part, model);
-      stray(model, one.owner);
-    };
-    const found = differencesWith(effects.with(at, { ...one, effect }));
-    expect({ of: one.what, isFound: found.length > 0 }).toEqual({ of: one.what, isFound: true });
-  }
 });

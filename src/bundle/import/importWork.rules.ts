@@ -119,8 +119,8 @@ export interface ImportChoices {
   keepVolumes: boolean;
   /** The file with the values of the project's variables. */
   envFile: string;
-  /** The chosen profiles, and what chooses them. */
-  profiles: { names: readonly string[]; by: string };
+  /** The chosen profiles, what chooses them, and why compose reads no others, if it reads only these. */
+  profiles: { names: readonly string[]; by: string; unread?: string };
   /** Images of services, in place of `image` and `build`. */
   images: ReadonlyMap<string, string>;
   /** Images of services with their current digest, or why a registry does not return it. */

@@ -25,7 +25,10 @@ export function replaceKeys(work: ImportWork): void {
         const value = textAt(partAt(named.part, ...keys), last);
         const leaveOut: Effect = (part) => removeKeys(partAt(part, ...keys), last);
         const [what, why, effect = leaveOut] = find(named.part, { value, work, key, ...named }) ?? [];
-        if (what !== undefined && why !== undefined) change(work, { owner: named.owner, key }, [what, why], effect);
+        if (what === undefined || why === undefined) continue;
+        change(work, { owner: named.owner, key }, [what, why], effect);
+        if (key === 'external')
+          work.report.undecided = work.report.undecided.filter(({ owner }) => owner !== named.owner);
       }
 }
 
@@ -161,6 +164,9 @@ export function chooseProfiles(work: ImportWork): string[] {
   for (const name of names.filter((one) => one !== '*' && !known.includes(one)))
     leaveUndecided(work, place, [`no service has the profile ${printable(name)}`, `take it out of ${by}`]);
   if (chosen.length > 0) change(work, place, [printable(chosen.join(', ')), `chosen by ${by}`]);
+  const { unread } = work.choices.profiles;
+  if (unread)
+    change(work, place, ['other profiles are left out; --profile NAME chooses one', `of all, compose says: ${unread}`]);
   work.report.inactive_profiles.push(...known.filter((name) => !chosen.includes(name)));
   return chosen;
 }

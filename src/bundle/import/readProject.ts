@@ -16,6 +16,8 @@ export interface ProjectSource {
   files: readonly string[];
   /** Its env file, if it was named. */
   envFile: string | null;
+  /** The profiles to read; null for all. */
+  profiles: readonly string[] | null;
   /** Values that the operator chose; they take precedence over values of the project. */
   chosen: ReadonlyMap<string, string>;
 }
@@ -57,10 +59,10 @@ export async function readProject(
   const read = readerOf(compose, source);
   const render = (markers: Markers) => {
     const marked = Object.fromEntries(markers.map(([marker, name]) => [name, marker]));
-    return read(['-p', `deployd-${env}`, '--profile', '*'], { ...given, ...marked });
+    return read(['-p', `deployd-${env}`, ...profileFlags(source)], { ...given, ...marked });
   };
-  const [actual, plain] = await Promise.all([render([]), read(['--profile', '*'], given, ['--no-path-resolution'])]);
-  if (!actual.isDone) return { problem: problemOf(actual, source, values) };
+  const [actual, plain] = await Promise.all([render([]), read(profileFlags(source), given, ['--no-path-resolution'])]);
+  if (!actual.isDone) return { problem: problemOf(actual, source, values) + exampleOf(actual, tree) };
   const model = modelOf(actual.text, compose.major);
   if (Object.keys(model.services).length === 0) return { problem: 'no compose file has a service' };
   const names = texts.names.filter((name) => !ownNames.test(name));
@@ -106,6 +108,17 @@ function problemOf(run: Run, { directory }: ProjectSource, values: ReadonlyMap<s
 }
 
 const maxCharacters = 1000;
+
+/** The example of a missing `.env`. */
+function exampleOf({ text }: Run, tree: ProjectTree): string {
+  const examples = ['example', 'sample', 'template', 'dist'].map((kind) => `.env.${kind}`);
+  const found = /\.env not found/.test(text) ? examples.find((path) => tree.kindOf(path) === 'file') : undefined;
+  return found === undefined ? '' : `; ${found} is an example of .env: copy it, and set its values`;
+}
+
+function profileFlags({ profiles }: ProjectSource): string[] {
+  return (profiles ?? ['*']).flatMap((name) => ['--profile', name]);
+}
 
 /** Values that compose takes from its operator. They differ on each host. */
 function ownValues({ env }: ComposeProgram, source: ProjectSource, names: readonly string[]): Map<string, string> {
@@ -208,7 +221,7 @@ export async function compareMeaning({ compose, source, bundle, directory }: Com
   const hidden = (text: string) => withoutSecrets(masked(printable(text)), Object.values(secrets));
   const unread = (owner: string, text: string) => [{ owner, key: 'compose', what: `cannot read it: ${hidden(text)}` }];
   const projectName = `deployd-${manifest.env}`;
-  const flags = ['-p', projectName, '--profile', '*'];
+  const flags = ['-p', projectName, ...profileFlags(source)];
   const before = await readerOf(compose, source)(flags, { ...missing, ...given });
   if (!before.isDone) return unread('project', before.text);
   const [root, out] = [realpathSync(source.directory), realpathSync(directory)];

@@ -72,7 +72,9 @@ export function searchTexts(first: readonly string[], envFile: string, tree: Pro
     if (text === null || text.length > maxCharacters || !(isEnv || /\.ya?ml$/.test(path) || first.includes(path)))
       continue;
     texts.set(path, text);
-    const words = new Set(text.match(/[^\s"'[\]{},:;=|&<>()]*[./\w][^\s"'[\]{},:;=|&<>()]*/g) ?? []);
+    const words = new Set(
+      text.replace(/^[ \t]*#.*$/gm, '').match(/[^\s"'[\]{},:;=|&<>()]*[./\w][^\s"'[\]{},:;=|&<>()]*/g) ?? [],
+    );
     for (const word of words)
       for (const base of new Set([directoryOf(path), directoryOf(first[0] ?? '.'), '.']))
         if (!/^[/~]|\$/.test(word) && tree.kindOf(joinPath(base, word)) === 'file') queue.push(joinPath(base, word));

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { formatRefusal } from '../../../machines/refusals.ts';
+import { formatRefusal, type Refusal } from '../../../machines/refusals.ts';
 import { formatLeftOut, type LeftOut } from '../../bundle/archive/leftOut.rules.ts';
 import {
   type DiskProject,
@@ -200,8 +200,8 @@ async function readSource(path: string, options: ImportOptions, compose: Compose
   const inProject = (one: string) => relative(directory, resolve(directory, one)) || '.';
   const variables = new Map(variable);
   const secrets = new Set(secret);
-  const read: ProjectSource = {
-    directory,
+  const all: ProjectSource = {
+    ...{ directory, profiles: null },
     files: options.file?.map(inProject) ?? (file === null ? [] : [file]),
     envFile: options.envFile === undefined ? null : inProject(options.envFile),
     chosen: new Map(variable.flatMap(([key, value]) => (value === null ? [] : [[key, value]]))),
@@ -214,18 +214,22 @@ async function readSource(path: string, options: ImportOptions, compose: Compose
   const out = options.out === undefined ? null : resolve(options.out);
   const project = openDiskProject(directory, out ?? '');
   const isSecret = (key: string) => secrets.has(key) || (isSecretName(key) && !variables.has(key));
-  const found = await readProject(compose, read, project, { env, isSecret });
+  const whole = await readProject(compose, all, project, { env, isSecret });
+  // Services of profiles that exclude each other may share a name or a port.
+  const read = 'problem' in whole ? { ...all, profiles: profile ?? [] } : all;
+  const found = 'problem' in whole ? await readProject(compose, read, project, { env, isSecret }) : whole;
   if ('problem' in found) {
     const message = `compose cannot read the project: ${found.problem}`;
     throw new CtlError({ exit: exits.failed, code: 'SOURCE_INVALID', message });
   }
   const name = options.name ?? found.name;
   const envFile = envFileOf(read);
+  const unread = 'problem' in whole ? { unread: whole.problem } : {};
   const choices: ImportChoices = {
     ...{ name, env, keepVolumes, envFile, projectName: found.name, images: new Map(image), secrets, variables },
     profiles: profile
-      ? { names: profile, by: '--profile' }
-      : { names: found.profiles, by: `COMPOSE_PROFILES of ${envFile}` },
+      ? { names: profile, by: '--profile', ...unread }
+      : { names: found.profiles, by: `COMPOSE_PROFILES of ${envFile}`, ...unread },
   };
   const importAgain = (pins: ImportChoices['pins']) =>
     importProject(found, project, { ...choices, ...(pins && { pins }) });
@@ -289,7 +293,7 @@ function formatImport(imported: Imported, leftOut: LeftOut): string {
     ['left to decide', report.undecided.map(({ owner, key, what, cure }) => `${owner}: ${key}: ${what} → ${cure}`)],
     ['differs from the project without a reason above; the bundle is not finished', differences.map(differenceLine)],
     [startFirstTitle, start_first.length === 0 ? [] : [start_first.join(', ')]],
-    ['refused', plan.refusals.map((refusal) => `${refusal.code}: ${formatRefusal(refusal)}`)],
+    ['refused', plan.refusals.flatMap(refusalLines)],
   ];
   const told = sections.filter(([, lines]) => lines.length > 0);
   const verdict =
@@ -302,6 +306,11 @@ function formatImport(imported: Imported, leftOut: LeftOut): string {
     ...verdict,
     `next: ${nextStep(imported)}`,
   ].join('\n');
+}
+
+function refusalLines(refusal: Refusal): string[] {
+  const each = refusal.faults?.map((fault) => ({ ...refusal, faults: [fault] })) ?? [refusal];
+  return each.map((one) => `${refusal.code}: ${formatRefusal(one)}`);
 }
 
 const startFirstTitle = 'can be replaced without a pause, with deploy.update_config.order: start-first';
