@@ -73,7 +73,7 @@ function withoutSecret(name: string, text: string, context: Context): string {
   const { values, isSecret } = context.work.register;
   const content = unescapeDollars(text);
   if (text === '') return text;
-  // A variable without a value may stand in the value of an env file.
+  // The value of an env file may contain a variable without a value.
   const shown = text.replace(/(?<!\$)\$\{(\w+)\}/g, (all, other: string) => (values.has(other) ? all : ''));
   if (!isReservedVariable(name) && shown !== '' && values.get(name) === unescapeDollars(shown)) return `\${${name}}`;
   if (isLiteral(text) && !isSecret(name, content)) return text;

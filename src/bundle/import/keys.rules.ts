@@ -32,7 +32,7 @@ export function replaceKeys(work: ImportWork): void {
       }
 }
 
-/** What is reported of a key, the reason, and the effect, which by default leaves the key out; null if the key stays. */
+/** A change of a key, its reason, and its effect, which by default leaves the key out; null if the key stays. */
 type Found = [what: string, why: string, effect?: Effect] | null;
 /** Finds the new value of a key of a part; `value` is the text under it. */
 type Rule = (part: Part, context: { value: string; work: ImportWork; key: string } & NamedPart) => Found;
