@@ -30,8 +30,8 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
     server.maxConnections = connections;
     server.timeout = stallMs;
     const idle: IdleConnections = new Set();
-    beginConnectionsInTurns(server, { event: 'connection', silentMs: headMs, idle });
-    if (tls !== null) beginConnectionsInTurns(server, { event: 'secureConnection', silentMs: headMs, idle });
+    beginConnectionsInTurns(server, headMs, idle);
+    server.on('secureConnection', (socket: Socket) => idle.add(socket.once('close', () => idle.delete(socket))));
     server.on('request', beginRequestsInTurns(handler, server, idle));
     // Node also closes connections whose answers are not completely sent.
     server.closeIdleConnections = () => idle.forEach((socket) => socket.destroy());
@@ -72,23 +72,24 @@ function beginRequestsInTurns(handler: RequestListener, server: Server, idle: Id
       if (server.listening) idle.add(socket);
       else socket.destroySoon();
     });
-    const begin = () => socket.destroyed || handler(request, response);
     // After its packet is parsed, which may hold too many requests.
-    process.nextTick(() => socket.destroyed || turns.take(socket.remoteAddress ?? '', begin));
+    process.nextTick(() => socket.destroyed || turns.take(socket, () => handler(request, response)));
   };
 }
 
 /** Requests of all connections that begin before the service looks at open connections again. */
 const REQUESTS_OF_TURN = 4;
 
-/** An address with more waiting connections than this has a crowd: it pauses after each of them. */
+/** An address with more waiting connections than this has a crowd: it pauses after each of them, if others call too. */
 const CROWD = 8;
-/** Milliseconds. Thousands of hosts behind one address, which connect at once, connect within some ten seconds. */
-const CROWD_PAUSE_MS = 4;
+/** Milliseconds. Of thousands of hosts behind one address, which connect at once, a hundred connect each second. */
+const CROWD_PAUSE_MS = 8;
+/** Milliseconds for which a call of another address counts. A crowd that is alone is not delayed. */
+const OTHERS_MS = 1000;
 
 /** Work of one address that waits. */
 interface Queue {
-  works: (() => void)[];
+  works: { socket: Socket; begin: () => void }[];
   /** In milliseconds of `performance.now()`. */
   notBefore: number;
 }
@@ -99,6 +100,9 @@ class Turns {
   readonly #most: number;
   readonly #crowdPauseMs: number;
   #left: number;
+  #lastAddress = '';
+  /** When the address changed last, in milliseconds of `performance.now()`. */
+  #changedAt = -Infinity;
   /** Whether the next turn will begin by itself. */
   #isAwaited = false;
 
@@ -108,16 +112,19 @@ class Turns {
     this.#crowdPauseMs = crowdPauseMs;
   }
 
-  /** Calls `begin` now, or when it is the turn of the address. */
-  take(address: string, begin: () => void): void {
+  /** Calls `begin` now, or when it is the turn of the address; never for a connection that was closed in between. */
+  take(socket: Socket, begin: () => void): void {
+    const address = socket.remoteAddress ?? '';
+    if (address !== this.#lastAddress) this.#changedAt = performance.now();
+    this.#lastAddress = address;
     const others = this.#waiting.get(address);
     if (!this.#isAwaited) setImmediate(() => this.#begin());
     this.#isAwaited = true;
     if (others === undefined && this.#left > 0) {
       this.#left--;
       begin();
-    } else if (others === undefined) this.#waiting.set(address, { works: [begin], notBefore: 0 });
-    else others.works.push(begin);
+    } else if (others === undefined) this.#waiting.set(address, { works: [{ socket, begin }], notBefore: 0 });
+    else others.works.push({ socket, begin });
   }
 
   #begin(): void {
@@ -127,9 +134,14 @@ class Turns {
     for (const [address, queue] of this.#waiting) {
       if (this.#left === 0) break;
       if (queue.notBefore > now) continue;
-      this.#left--;
-      begun.push(...queue.works.splice(0, 1));
-      if (queue.works.length > CROWD) queue.notBefore = now + this.#crowdPauseMs;
+      while (queue.works[0]?.socket.destroyed === true) queue.works.shift();
+      const work = queue.works.shift();
+      if (work !== undefined) {
+        this.#left--;
+        begun.push(work.begin);
+      }
+      const othersCall = now - this.#changedAt < OTHERS_MS;
+      if (othersCall && queue.works.length > CROWD) queue.notBefore = now + this.#crowdPauseMs;
       // Its other work waits until every address had its turn.
       this.#waiting.delete(address);
       if (queue.works.length > 0) this.#waiting.set(address, queue);
@@ -142,22 +154,18 @@ class Turns {
 }
 
 /**
- * Begins one connection at a time, once it has sent something. Otherwise hundreds of handshakes or first requests at
- * once would delay all other callers.
+ * Begins one connection at a time, once it has sent something. Otherwise hundreds of handshakes at once would delay all
+ * other callers.
  */
-function beginConnectionsInTurns(
-  server: Server,
-  { event, silentMs, idle }: { event: 'connection' | 'secureConnection'; silentMs: number; idle: IdleConnections },
-): void {
-  const listeners = server.listeners(event) as ((socket: Socket) => void)[];
-  server.removeAllListeners(event);
+function beginConnectionsInTurns(server: Server, silentMs: number, idle: IdleConnections): void {
+  const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
   const turns = new Turns(1, CROWD_PAUSE_MS);
-  server.on(event, (socket: Socket) => {
-    const { remoteAddress = '' } = socket;
+  server.on('connection', (socket: Socket) => {
     const end = () => void socket.destroy();
     const begin = () => {
       socket.off('error', ignore);
-      if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
+      for (const listener of listeners) listener.call(server, socket);
     };
     idle.add(socket);
     socket.on('error', ignore).once('close', () => idle.delete(socket));
@@ -165,7 +173,7 @@ function beginConnectionsInTurns(
     socket.once('readable', () => {
       idle.delete(socket);
       socket.off('timeout', end).setTimeout(0);
-      setImmediate(() => turns.take(remoteAddress, begin));
+      setImmediate(() => socket.destroyed || turns.take(socket, begin));
     });
   });
 }
