@@ -390,5 +390,5 @@ async function showNext(
   const store = settings.secretstore.listen === null ? [] : [parseListenAddress(settings.secretstore.listen).port];
   const ports = [parseListenAddress(settings.listen).port, ...store].join(' and ');
   out.log(`next: open port ${ports} to hosts; then, as ${place.user.name}:`);
-  out.log('  deployctl host create --site NAME');
+  out.log('  deployctl host add NAME');
 }
