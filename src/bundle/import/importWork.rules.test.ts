@@ -121,8 +121,11 @@ describe('an import reports', () => {
   });
 
   it('a variable that only the default of another one names', () => {
-    const text = 'services: {a: {image: x, command: "${A:-${B:-c}} ${D:-${E}} ${F:-${G:-h}} ${H:-$$host}"}}\n';
-    expect(linesOf({ 'compose.yaml': text, '.env': 'E=1\nF=2\n' })).toEqual([
+    const text =
+      'services: {a: {image: x, command: "${A:-${B:-c}} ${D:-${E}} ${F:-${G:-h}} ${H:-$$host} ${I:-$J}"}}\ninclude: [{path: s/c.yaml, env_file: s/e.env}]\n';
+    const others = { '.env': 'E=1\nF=2\n', 's/e.env': 'J=1\n' };
+    expect(linesOf({ 'compose.yaml': text, ...others })).toEqual([
+      'project: files: env_file is environment now, because a later change of the file has no effect',
       'project: variables: B is left out, because it has no value, and only the default of another variable names it',
       'project: variables: G is left out, because it has no value, and only the default of another variable names it',
     ]);
