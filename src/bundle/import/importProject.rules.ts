@@ -122,7 +122,9 @@ function reportLosses(work: ImportWork): void {
     [...text.matchAll(/\$\{\w+:?-[^}]*?(?<!\$)(?:\$\$)*\$\{?([A-Za-z_]\w*)/g)].map(([, name = '']) => name),
   );
   const used = new Set(textsOf(work.model).flatMap((text) => variablesOf(text).uses.map(({ name }) => name)));
-  for (const name of nested.filter((one) => !used.has(one) && !work.register.values.has(one)))
+  const isSet = (name: string) =>
+    [...work.texts.values()].some((text) => new RegExp(`^(export )?${name}=`, 'm').test(text));
+  for (const name of nested.filter((one) => !used.has(one) && !work.register.values.has(one) && !isSet(one)))
     change(work, ofProject, [
       `${name} is left out`,
       'it has no value, and only the default of another variable names it',
