@@ -97,8 +97,10 @@ describe('the lines of `deployctl host add`', () => {
   });
 
   it('ask nothing and install nothing where an engine is missing and there is no terminal', async () => {
+    await host.write('played/apt-get', '#!/bin/sh\n', 0o755);
     const { code, stderr } = await paste(await add(), { COMPOSE: '2.19.9' }).ended;
-    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(/^deployd host: /) as string });
+    const asked = /^deployd host: this host has no compose, and there is no terminal to ask on: run deployctl host add/;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(asked) as string });
     expect(await host.list('etc')).not.toContain('deployd');
   });
 
