@@ -757,6 +757,13 @@ async function addBriefWebhooks({ schema }: Kysely<unknown>): Promise<void> {
 /** One-time codes that add hosts, and the names of these. */
 async function createHostCodes({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('backends').addColumn('added_as', 'text').execute();
+  await schema.dropIndex('backends_by_condition').execute();
+  await schema
+    .createIndex('backends_by_condition')
+    .on('backends')
+    .columns(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'rollout_wave'])
+    .columns(['deferred_by', 'differing', 'last_seen_at', 'search', 'host_name', 'added_as', 'id'])
+    .execute();
   await schema
     .createTable('host_codes')
     .addColumn('hash', 'text', (column) => column.primaryKey())
