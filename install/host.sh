@@ -109,7 +109,7 @@ read_code() {
 
 # Only root can read the place. The key in it distinguishes this host from others until it has checked in.
 hold_place() {
-  mkdir -p -m 0700 "$place" || die "cannot make $place"
+  [ -d "$place" ] || mkdir -m 0700 "$place" || die "cannot make $place"
   exec 8>"$place/lock"
   flock -n 8 || die 'this script is running already; wait for it'
   kit=$place/kit
@@ -149,7 +149,9 @@ redeem() {
         ;;
     esac
   done <"$kit/answer"
-  [ -s "$kit/command" ] && [ -s "$kit/bootstrap.jwt" ] || die "$service has sent no install kit; paste the lines again"
+  if [ ! -s "$kit/command" ] || [ ! -s "$kit/bootstrap.jwt" ]; then
+    die "$service has sent no install kit; paste the lines again"
+  fi
   rm -f "$kit/answer"
 }
 
@@ -218,7 +220,7 @@ is_enough() {
 
 confirm() {
   [ -z "$yes" ] || return 0
-  [ -c /dev/tty ] && (: </dev/tty) 2>/dev/null ||
+  (: </dev/tty) 2>/dev/null ||
     die "this host has no ${parts}, and there is no terminal to ask on: run deployctl host add NAME --yes, or install it first"
   printf 'This host has no %s. Install %s from %s? [y/N] ' "$parts" "$packages" "$origin" >/dev/tty
   read -r answer </dev/tty || answer=''
@@ -266,6 +268,7 @@ bring_apt() {
 # A second source with another key would stop apt, so that an existing one is used.
 add_docker_source() {
   [ -z "$(candidate docker-compose-plugin)" ] || return 0
+  # shellcheck disable=SC1091 # every supported system has it
   codename=$(. /etc/os-release && echo "${UBUNTU_CODENAME:-${VERSION_CODENAME-}}")
   case " $like " in *' ubuntu '*) family=ubuntu ;; *) family=debian ;; esac
   ! grep -rqs "$docker_url/$family" /etc/apt/sources.list /etc/apt/sources.list.d ||

@@ -20,6 +20,17 @@ function descendantsOf(pid: number): number[] {
   return [pid, ...children.flatMap((child) => descendantsOf(Number(child)))];
 }
 
+/** Kills a process and its descendants. They are stopped first, because one of them may just start another one. */
+function killTree(pid: number): void {
+  for (let stopped: number[] = []; ;) {
+    const found = descendantsOf(pid);
+    if (found.length === stopped.length) break;
+    for (const each of found) process.kill(each, 'SIGSTOP');
+    stopped = found;
+  }
+  for (const each of descendantsOf(pid)) process.kill(each, 'SIGKILL');
+}
+
 describe('the lines of `deployctl host add`', () => {
   const ca = createCa();
   const tls = ca.issue(['localhost']);
@@ -76,7 +87,7 @@ describe('the lines of `deployctl host add`', () => {
     const { reached } = await host.hold(stage);
     const running = paste(added);
     await reached;
-    for (const pid of descendantsOf(running.child.pid ?? 0)) process.kill(pid, 'SIGKILL');
+    killTree(running.child.pid ?? 0);
     await running.ended;
     for (const end of ['at', 'go']) await rm(host.path(`hold/${stage}.${end}`));
     expect((await host.list('var/lib/deployd-host')).toSorted()).toEqual(expect.arrayContaining(['key', 'lock']));
