@@ -334,7 +334,10 @@ class Navigation {
       act: (done, work) => this.#act(done, work),
       attempt: (work) => this.#act(null, work),
       redraw: () => this.draw(),
-      ask: (content) => this.#parts.dialog().open(content),
+      ask: (content) => {
+        this.#failure = null;
+        this.#parts.dialog().open(content);
+      },
     };
   }
 

@@ -171,9 +171,9 @@ interface ContainerFacts {
 const sentences: Readonly<Record<string, string>> = {
   heartbeat: 'It runs the desired bundle; nothing had to be done.',
   applied: 'It has applied the desired bundle.',
-  unhealthy: 'It runs the desired bundle, but a service is unhealthy.',
-  refused: 'It has refused the desired bundle and started nothing.',
-  failed: 'It failed to apply the desired bundle.',
+  unhealthy: 'It ran the desired bundle, but a service was unhealthy.',
+  refused: 'It refused the bundle that was desired, and started nothing.',
+  failed: 'It failed to apply the bundle that was desired.',
   down: 'It has taken everything down, as requested.',
 };
 

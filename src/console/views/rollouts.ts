@@ -122,6 +122,7 @@ export async function askForRollout(bundle: Bundle, { isBack, isOlder, gates, vi
     done: 'The rollout has started.',
     judge: judgeRollout,
     preview: async (fields) => {
+      if (Object.keys(judgeRollout(fields).problems).length > 0) return html``;
       const { waves } = rolloutPlan(fields);
       return previewList(await api.previewRollout(env, { sha256, waves, draw }));
     },
@@ -342,9 +343,12 @@ function askToSkip(env: string, host: RolloutHosts['hosts'][number], { ask, api 
   });
 }
 
-function awaitedHosts({ awaited_hosts, waves, started }: Rollout): TemplateResult | typeof nothing {
-  if (awaited_hosts.length === 0) return nothing;
-  const more = (waves[started - 1]?.waiting ?? 0) - awaited_hosts.length;
+function awaitedHosts({ state, awaited_hosts, waves, started }: Rollout): TemplateResult | typeof nothing {
+  const wave = waves[started - 1];
+  const isExcused = state === 'updating' && (wave?.excused ?? 0) > 0 && wave?.succeeded === 0;
+  if (awaited_hosts.length === 0)
+    return isExcused ? html`<p>The wave waits until one of its excused hosts succeeds.</p>` : nothing;
+  const more = (wave?.waiting ?? 0) - awaited_hosts.length;
   const names = awaited_hosts.map(hostName).join(', ');
   return html`<p>The wave waits for: ${names}${more > 0 ? ` and ${more.toLocaleString('en')} more` : ''}</p>`;
 }
@@ -371,10 +375,23 @@ function actButton(act: RolloutAct, rollout: Rollout, visit: Visit): TemplateRes
   const { env, started } = rollout;
   const click = () => {
     if (act === 'abort') askToAbort(env, visit);
+    else if (act === 'resume') askToResume(rollout, visit);
     else if (act === 'pass') void visit.act('The rollout continues.', () => visit.api.passGate(env, started));
     else void visit.act(`Rollout: ${words[act]} is done.`, () => visit.api.changeRollout(env, act));
   };
   return html`<button class=${act === 'abort' ? 'danger' : ''} @click=${click}>${words[act]}</button>`;
+}
+
+function askToResume({ env, failed_hosts }: Rollout, { ask, api }: Visit): void {
+  const names = failed_hosts.map(hostName).join(', ');
+  ask({
+    title: `Resume the rollout of ${env}?`,
+    body: html`<p>It continues where it was halted.</p>
+      ${names === '' ? nothing : html`<p>The failures of these hosts are ignored until they succeed: ${names}</p>`}`,
+    confirm: 'Resume it',
+    done: 'The rollout continues.',
+    work: () => api.changeRollout(env, 'resume'),
+  });
 }
 
 function askToAbort(env: string, { ask, api }: Visit): void {
