@@ -158,6 +158,16 @@ export function maySkip(status: RolloutHosts['hosts'][number]['status']): boolea
   return status !== 'succeeded' && status !== 'excused';
 }
 
+/** A sentence about the hosts that the current wave waits for; null for none. */
+export function awaitedWords({ state, awaited_hosts, waves, started }: Rollout): string | null {
+  const wave = waves[started - 1];
+  const more = (wave?.waiting ?? 0) - awaited_hosts.length;
+  if (awaited_hosts.length > 0)
+    return `The wave waits for: ${awaited_hosts.map(hostName).join(', ')}${more > 0 ? ` and ${more.toLocaleString('en')} more` : ''}`;
+  const isExcused = state === 'updating' && wave !== undefined && wave.excused > 0 && wave.succeeded === 0;
+  return isExcused ? 'The wave waits until one of its excused hosts succeeds.' : null;
+}
+
 /** Lines about the missing signatures of a rollback, and about hosts that keep their bundle. */
 export function rollbackWords({ missing, denying, denying_hosts }: Rollback): string[] {
   const names = denying_hosts.map(hostName).join(', ');

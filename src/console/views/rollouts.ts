@@ -16,6 +16,7 @@ import {
 import { deferralConditions, hostName } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
 import {
+  awaitedWords,
   gateWords,
   haltReasons,
   judgeEdit,
@@ -258,6 +259,7 @@ export function rolloutSection(
 ): TemplateResult {
   const { state, halted_by, next_start_at } = rollout;
   const acts = may(visit.caller, 'deployer', rollout.env) ? rolloutActs(state) : [];
+  const awaited = awaitedWords(rollout);
   return html`<section class="rollout" aria-labelledby="rollout">
     <div class="heading">
       <h2 id="rollout">Rollout ${rolloutBadge(state)}</h2>
@@ -271,7 +273,7 @@ export function rolloutSection(
       ${state === 'halted' && halted_by !== null ? html`The reason: ${haltReasons[halted_by]}.` : nothing}
       ${next_start_at === null ? nothing : html`The next wave starts ${fullTime(next_start_at, now)}.`}
     </p>
-    ${failedHosts(rollout)} ${awaitedHosts(rollout)}
+    ${failedHosts(rollout)} ${awaited === null ? nothing : html`<p>${awaited}</p>`}
     ${facts([
       ['Bundle', digest(rollout.sha256)],
       ['Before', digest(rollout.previous_sha)],
@@ -341,16 +343,6 @@ function askToSkip(env: string, host: RolloutHosts['hosts'][number], { ask, api 
     done: `The rollout skips ${name}.`,
     work: () => api.skipHost(env, host.id),
   });
-}
-
-function awaitedHosts({ state, awaited_hosts, waves, started }: Rollout): TemplateResult | typeof nothing {
-  const wave = waves[started - 1];
-  const isExcused = state === 'updating' && (wave?.excused ?? 0) > 0 && wave?.succeeded === 0;
-  if (awaited_hosts.length === 0)
-    return isExcused ? html`<p>The wave waits until one of its excused hosts succeeds.</p>` : nothing;
-  const more = (wave?.waiting ?? 0) - awaited_hosts.length;
-  const names = awaited_hosts.map(hostName).join(', ');
-  return html`<p>The wave waits for: ${names}${more > 0 ? ` and ${more.toLocaleString('en')} more` : ''}</p>`;
 }
 
 function statusCell(status: RolloutHosts['hosts'][number]['status']): unknown {
